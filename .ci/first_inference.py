@@ -9,7 +9,7 @@ import pandas as pd
 from pvlib.location import Location
 
 import sunveil
-from sunveil.site import plane_irradiance
+from sunveil.pv_model import plane_irradiance
 
 # Four months under a sky that is always clear, at Golden, Colorado.
 PLACE = Location(39.742, -105.1727, altitude=1795)

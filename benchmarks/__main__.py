@@ -24,7 +24,7 @@ from benchmarks.measure import (  # noqa: E402
     number,
     tail,
 )
-from sunveil.estimate import Flag  # noqa: E402
+from sunveil.estimates.flags_and_quality import Flag  # noqa: E402
 
 # Flags of what is not one fixed plane, whatever can be told of it.
 MANY = frozenset({Flag.NOT_ONE_PLANE, Flag.TWO_PLANES, Flag.TRACKER})

@@ -10,14 +10,15 @@ import numpy as np
 import pvlib
 from numpy.typing import NDArray
 
-from sunveil.engine.assumed import EngineOptions, numbers_of
-from sunveil.engine.envelope import points_of, profiles_of
-from sunveil.engine.skytable import in_blocks, make_rows
+from sunveil.engine.bright_envelope import points_of, profiles_of
+from sunveil.engine.constants import numbers_of
+from sunveil.engine.sky_tables import in_blocks, make_rows
+from sunveil.estimates.inference_options import EngineOptions
 from sunveil.grids import plane_grid
+from sunveil.pv_model import Sky, sky_at
 from sunveil.site import SHELTER, Losses, Site
-from sunveil.sky import Sky, sky_at
 from sunveil.weather import clearsky
-from sunveil.weather.base import utc_seconds
+from sunveil.weather.weather_data import utc_seconds
 
 SITE = Site(39.74, -105.0, 1609.0)
 # Planes of the atlas at a time: the whole would be half a gigabyte.

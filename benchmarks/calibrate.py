@@ -2,7 +2,7 @@
 
 Three things cannot be known from one record: how much more a real system gives than its nameplate
 and the assumed losses say (``sunveil.site.CALIBRATION``), by how much its years differ, and by how
-much the method errs from system to system (``sunveil.engine.assumed.SystematicErrors``). They are
+much the method errs from system to system (``sunveil.engine.constants.SystematicErrors``). They are
 found on all labelled systems together, and judged by leaving out each system in turn: its interval
 is made with what the others say. Labels are taken as they are: that they are rounded, 180 and 35,
 is part of what the intervals have to hold.
@@ -21,8 +21,9 @@ from scipy.stats import t
 from benchmarks import real
 from benchmarks.measure import turned
 from benchmarks.real_scores import SEEN, Coverage, RealAnswer, answers
-from sunveil.engine.assumed import SystematicErrors
-from sunveil.estimate import Estimate, YearEstimate
+from sunveil.engine.constants import SystematicErrors
+from sunveil.estimates.estimates_table import Estimate
+from sunveil.estimates.planes_and_intervals import YearEstimate
 from sunveil.site import CALIBRATION
 
 # Standard deviations from the middle to either end of a 90% interval.

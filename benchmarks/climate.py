@@ -1,6 +1,6 @@
 """Usual and true air temperatures beside each other: ``python -m benchmarks.climate --data DIR``.
 
-Compares :func:`sunveil.weather.climate.climate_temperature`, and the climate by latitude that it
+Compares ``climate_temperature``, and the climate by latitude that it
 replaced, with the weather files inside pvlib and, with ``--data``, with those of the shared data.
 """
 
@@ -19,8 +19,8 @@ from numpy.typing import NDArray
 
 from sunveil.site import Site
 from sunveil.weather import read_weather
-from sunveil.weather.clearsky import clear_light
-from sunveil.weather.climate import climate_temperature
+from sunveil.weather.clear_sky import clear_light
+from sunveil.weather.climate_normals import climate_temperature
 
 Array = NDArray[np.float64]
 GOLDEN = Site(39.742, -105.1727, 1795.0)

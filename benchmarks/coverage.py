@@ -24,10 +24,9 @@ from benchmarks.labelled import (
     real_series,
     simulated_series,
 )
-from sunveil.releases.choices import Choices
-from sunveil.releases.typical import ErrorTable, typical_errors
-from sunveil.site import Array
-from sunveil.timegrid import DAY, TimeGrid
+from sunveil.releases.expected_errors import ErrorTable, typical_errors
+from sunveil.releases.release_choices import Choices
+from sunveil.site import DAY, Array, TimeGrid
 
 # Systems that are in no table.
 UNKNOWN, UNKNOWN_SEED = 300, 81_818

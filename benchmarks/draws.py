@@ -21,18 +21,16 @@ import pandas as pd
 from benchmarks import real
 from benchmarks.real_systems import SEEN
 from benchmarks.realism import REAL_SINGLE
-from sunveil.infer import record_span
+from sunveil.fleet.blocks import record_span
 from sunveil.meters import from_pandas
-from sunveil.meters.coarsen import coarsen
-from sunveil.meters.record import Record
-from sunveil.privacy.mechanisms import PermuteAndFlip
-from sunveil.privacy.score import Score
-from sunveil.privacy.units import Days, Readings
-from sunveil.releases.choices import Choices
-from sunveil.releases.errors import framed_laws
-from sunveil.releases.frame import frame_of
-from sunveil.releases.score import unit_score
-from sunveil.releases.worth import VOTE_RULES
+from sunveil.meters.record import Record, coarsen
+from sunveil.privacy.guarantees import Days, Readings
+from sunveil.privacy.mechanisms import PermuteAndFlip, Score
+from sunveil.releases.candidate_frame import frame_of
+from sunveil.releases.expected_errors import framed_laws
+from sunveil.releases.prior_and_votes import VOTE_RULES
+from sunveil.releases.release_choices import Choices
+from sunveil.releases.scores import unit_score
 from sunveil.simulate import FleetSpec, write_fleet
 from sunveil.site import Plane, Site
 from sunveil.weather import get_weather
@@ -67,7 +65,7 @@ Real: single years of twelve labelled systems, averaged to hours, on their true 
 clear sky, each system the mean of its years. Simulated: {SYSTEMS} systems with a real fleet's
 faults, wrong clocks and flat planes among them, which have large errors at any ε. Means over
 systems, medians behind the stroke; capacities are medians. Days vote by what a release is worth
-(`sunveil.releases.worth`), and the prior is `sunveil.releases.prior.PlanePrior`. Planes 2° apart
+(`sunveil.releases.prior_and_votes`), and the prior is its `PlanePrior`. Planes 2° apart
 are four times the work and gain 0.3° of tilt at most, where ε is large: the step is 4°."""
 LEFT_OUT = """\
 Whether the rules hold for systems that nobody looked at: for each real system the votes that are

@@ -22,7 +22,7 @@ from benchmarks.labelled import (
     real_series,
     simulated_series,
 )
-from sunveil.releases.typical import ErrorTable
+from sunveil.releases.expected_errors import ErrorTable
 from sunveil.site import Array
 
 PATH = Path(__file__).parent.parent / "src" / "sunveil" / "releases" / "typical.json"

@@ -15,14 +15,13 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from sunveil.fleet.results import FleetRows
-from sunveil.plots.differencing import plot_differencing
-from sunveil.publish.attack import Recovered, differencing_attack
-from sunveil.publish.bins import PARTS, Bins, groups_of
-from sunveil.publish.counts import agreed_counts, cell_counts, draw_counts
-from sunveil.publish.fleet import dry_fleet_tables, fleet_tables
-from sunveil.publish.rule import rule_15_15
-from sunveil.publish.spending import Spending
+from sunveil.estimates.read_write import FleetRows
+from sunveil.plots.publication_figures import plot_differencing
+from sunveil.privacy.discrete_noise import Spending
+from sunveil.publication.published_tables import PARTS, Bins, groups_of
+from sunveil.publish.fleet_tables import dry_fleet_tables, fleet_tables
+from sunveil.publish.noisy_counts import agreed_counts, cell_counts, draw_counts
+from sunveil.publish.rule_15_15 import Recovered, differencing_attack, rule_15_15
 from sunveil.simulate import draw_systems
 
 SYSTEMS, SEED, RUNS, EPSILON = 10_000, 606, 300, 1.0
@@ -80,7 +79,7 @@ totals are published for every feeder, with an error that is known in advance.
 What private totals do not hide: that a system is there, and on which feeder. Keys and the number of
 systems are public in these tables.
 
-In the code: `sunveil.publish.rule.rule_15_15` and `sunveil.publish.attack.differencing_attack`.
+In the code: `rule_15_15` and `differencing_attack`.
 """
 
 

@@ -22,7 +22,8 @@ from pathlib import Path
 import numpy as np
 
 from benchmarks.hostile_ways import STAMPS_MATTER, WAYS, Fleet, Outcome, Rows
-from sunveil.site import Losses, Plane, Site, ac_power, cell_temperature, dc_power, plane_irradiance
+from sunveil.pv_model import ac_power, cell_temperature, dc_power, plane_irradiance
+from sunveil.site import Losses, Plane, Site
 from sunveil.weather import clearsky
 
 SITE = Site(39.742, -105.1727, 1795.0)

@@ -16,15 +16,13 @@ from pathlib import Path
 import httpx
 
 from benchmarks.hostile_ways import Outcome
-from sunveil.ledger.promise import Promise
-from sunveil.privacy.units import Readings
-from sunveil.service.app import create_app
+from sunveil.ledger.promises import Promise
+from sunveil.privacy.guarantees import Readings
+from sunveil.service.app import bind, create_app, server_of
 from sunveil.service.context import Service
-from sunveil.service.running import bind, server_of
 from sunveil.service.settings import Rates, ServiceSettings
-from sunveil.service.store.accounts import set_password
+from sunveil.service.store.accounts import issue_token, set_password
 from sunveil.service.store.datasets import READY, change_served
-from sunveil.service.store.tokens import issue_token
 
 PASSWORD = "correct horse battery staple"
 WIDE = Rates(1e6, 1e6, 1e6, 1e6, 1e6, 1e6)

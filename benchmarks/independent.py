@@ -28,10 +28,10 @@ from benchmarks.independent_sky import (
     IndependentSky,
     independent_sky,
 )
-from sunveil.simulate.power import tracker_angles
-from sunveil.simulate.sky import days_since, dull_days
-from sunveil.simulate.skyline import draw_skylines, sectors_of
-from sunveil.simulate.systems import SystemTruth, draw_systems
+from sunveil.simulate.fault_rates import SystemTruth, draw_systems
+from sunveil.simulate.roster import draw_skylines, sectors_of
+from sunveil.simulate.simulated_sky import days_since, dull_days
+from sunveil.simulate.system_power import tracker_angles
 from sunveil.site import Array, Mount, Plane, Site
 from sunveil.weather import Weather
 

@@ -13,12 +13,20 @@ import numpy as np
 import pandas as pd
 import pvlib
 
-from sunveil.simulate.haze import SkyTraits, usual_air
-from sunveil.simulate.irradiance import ClearSky, split_beam
-from sunveil.simulate.noise import SolarCalendar, autoregressive
-from sunveil.simulate.satellite import SatelliteErrors, simulate_satellite
-from sunveil.simulate.sky import draw_air, draw_clear_index, interval_middles
-from sunveil.simulate.systems import CITIES
+from sunveil.simulate.fault_rates import CITIES
+from sunveil.simulate.simulated_sky import (
+    ClearSky,
+    SatelliteErrors,
+    SkyTraits,
+    SolarCalendar,
+    autoregressive,
+    draw_air,
+    draw_clear_index,
+    interval_middles,
+    simulate_satellite,
+    split_beam,
+    usual_air,
+)
 from sunveil.site import Array, Site
 from sunveil.weather import Weather
 

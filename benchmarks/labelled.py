@@ -15,15 +15,14 @@ from benchmarks import real
 from benchmarks.draws import years
 from benchmarks.independent import independent_fleet
 from benchmarks.real_scores import SEEN, SMOG
-from sunveil.infer import record_span
+from sunveil.fleet.blocks import record_span
 from sunveil.meters import from_pandas
-from sunveil.meters.coarsen import coarsen
-from sunveil.meters.record import Record
-from sunveil.privacy.units import Days, Readings, System, Unit
-from sunveil.releases.errors import ErrorLaws, Law, release_laws
-from sunveil.releases.frame import Frame, frame_of
-from sunveil.releases.score import placement
-from sunveil.releases.worth import worth
+from sunveil.meters.record import Record, coarsen
+from sunveil.privacy.guarantees import Days, Readings, System, Unit
+from sunveil.releases.candidate_frame import Frame, frame_of
+from sunveil.releases.expected_errors import ErrorLaws, Law, release_laws
+from sunveil.releases.prior_and_votes import worth
+from sunveil.releases.scores import placement
 from sunveil.site import Array, Plane
 from sunveil.weather import get_weather
 

@@ -15,15 +15,17 @@ from pathlib import Path
 import numpy as np
 
 from benchmarks import real
-from sunveil.engine.assumed import EngineOptions
-from sunveil.engine.light import Season, measured_daylight, typical_leads
-from sunveil.engine.prepared import prepare
-from sunveil.engine.readings import on_long_grid
-from sunveil.engine.search import search
-from sunveil.engine.trials import planes_light
+from sunveil.engine.clock_faults import planes_light
+from sunveil.engine.coarse_search import on_long_grid, search
+from sunveil.engine.first_and_last_light import Season, measured_daylight, typical_leads
+from sunveil.engine.shading import prepare
 from sunveil.errors import SunveilError
-from sunveil.estimate import Estimate, Flag
-from sunveil.infer import SiteSkies, grid_of, infer_records, on_grid
+from sunveil.estimates.estimates_table import Estimate
+from sunveil.estimates.flags_and_quality import Flag
+from sunveil.estimates.inference_options import EngineOptions
+from sunveil.fleet.blocks import grid_of, on_grid
+from sunveil.inference.fleet_part import SiteSkies
+from sunveil.inference.infer import infer_records
 from sunveil.meters import from_pandas
 from sunveil.meters.record import Record
 

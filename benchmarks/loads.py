@@ -18,8 +18,7 @@ import numpy as np
 import pandas as pd
 
 from sunveil.simulate import simulate_loads
-from sunveil.simulate.haze import SkyTraits
-from sunveil.simulate.sky import simulate_true_sky
+from sunveil.simulate.simulated_sky import SkyTraits, simulate_true_sky
 from sunveil.site import Site
 
 FONTANA, ZONE = Site(34.10, -117.44, 380.0), "America/Los_Angeles"

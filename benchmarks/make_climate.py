@@ -16,8 +16,8 @@ import pandas as pd
 from numpy.typing import NDArray
 
 import sunveil.weather
-from sunveil.maps import COLUMNS, ROWS
-from sunveil.weather.climate import DATA, SPACING, STEP, YEAR_DAYS
+from sunveil.site import COLUMNS, ROWS
+from sunveil.weather.climate_normals import DATA, SPACING, STEP, YEAR_DAYS
 
 Array = NDArray[np.float64]
 MONTHS = ["jan", "feb", "mar", "apr", "may", "jun", "jul", "aug", "sep", "oct", "nov", "dec"]
@@ -64,7 +64,7 @@ def terrain() -> Array:
 
 
 def main() -> None:
-    """Write the data file of :mod:`sunveil.weather.climate`."""
+    """Write the data file of :mod:`sunveil.weather.climate_normals`."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("table", type=Path)
     table = pd.read_csv(parser.parse_args().table).sort_values(["latitude", "longitude"])

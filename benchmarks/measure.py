@@ -11,11 +11,14 @@ import numpy as np
 import pandas as pd
 
 from benchmarks import peers
-from sunveil.estimate import Estimate, Flag
-from sunveil.infer import Options, infer_record, record_span
+from sunveil.estimates.estimates_table import Estimate
+from sunveil.estimates.flags_and_quality import Flag
+from sunveil.estimates.inference_options import Options
+from sunveil.estimates.intervals_and_rounding import Interval
+from sunveil.fleet.blocks import record_span
+from sunveil.inference.infer import infer_record
 from sunveil.meters import from_pandas
 from sunveil.meters.record import Label
-from sunveil.quantities import Interval
 from sunveil.site import Mount, Plane, Site
 from sunveil.weather import Weather, get_weather
 

@@ -43,8 +43,10 @@ from benchmarks.net_systems import (  # noqa: E402
 )
 from benchmarks.planes_scores import half_and_tail  # noqa: E402
 from benchmarks.releases import put  # noqa: E402
-from sunveil.estimate import Flag  # noqa: E402
-from sunveil.estimate_flags import POOR_FLAGS  # noqa: E402
+from sunveil.estimates.flags_and_quality import (  # noqa: E402
+    POOR_FLAGS,
+    Flag,
+)
 
 NO_DATA = "Real homes are left out: their folder is not here, and nothing can be measured."
 ENOUGH = f"export in {ENOUGH_EXPORT:.0%} of daylight or more"

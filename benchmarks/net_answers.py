@@ -17,10 +17,14 @@ import sunveil
 from benchmarks.net_systems import KnownNet
 from sunveil.engine import EngineOptions, infer_block, make_sky_table
 from sunveil.errors import SunveilError
-from sunveil.estimate import Estimate, Flag
-from sunveil.infer import Options, SiteSkies, grid_of, infer_records, on_grid
+from sunveil.estimates.estimates_table import Estimate
+from sunveil.estimates.flags_and_quality import Flag
+from sunveil.estimates.inference_options import Options
+from sunveil.estimates.intervals_and_rounding import Interval
+from sunveil.fleet.blocks import grid_of, on_grid
+from sunveil.inference.fleet_part import SiteSkies
+from sunveil.inference.infer import infer_records
 from sunveil.meters import from_pandas
-from sunveil.quantities import Interval
 from sunveil.site import Plane, Site
 from sunveil.weather import Weather
 

@@ -28,9 +28,9 @@ from benchmarks.peers_apart import PeerResult, clear_days
 from benchmarks.planes_scores import half_and_tail
 from benchmarks.real_case import fixed_offset
 from sunveil.engine import infer_net_block, make_sky_table
-from sunveil.infer import grid_of, infer, on_grid
+from sunveil.fleet.blocks import grid_of, on_grid
+from sunveil.inference.infer import infer, separate
 from sunveil.meters import from_pandas
-from sunveil.separate import separate
 from sunveil.simulate import draw_systems, simulate_power, simulate_sky
 from sunveil.site import Array, Site
 

@@ -19,11 +19,11 @@ from benchmarks.net import NO_DATA, truths
 from benchmarks.net_systems import FOLLOWS_PV, KnownNet, crossed, homes, own
 from benchmarks.planes_scores import half_and_tail
 from sunveil.engine import SAVINGS, EngineOptions, infer_net_block, make_sky_table
-from sunveil.engine.assumed import Clock
-from sunveil.engine.hypotheses import DECLARED, ClockHypothesis, relaid
-from sunveil.engine.saving import ClockCalendar
-from sunveil.estimate import DaylightSaving
-from sunveil.infer import grid_of, on_grid
+from sunveil.engine.clock_faults import relaid
+from sunveil.engine.first_and_last_light import ClockCalendar
+from sunveil.estimates.inference_options import Clock
+from sunveil.estimates.planes_and_intervals import DECLARED, ClockHypothesis, DaylightSaving
+from sunveil.fleet.blocks import grid_of, on_grid
 from sunveil.meters import from_pandas
 
 LEFT_IN = ClockHypothesis(0.0, DaylightSaving.LEFT_IN)

@@ -11,8 +11,8 @@ from benchmarks.measure import turned, wedge_holds
 from benchmarks.net_answers import NetAnswer, Told
 from benchmarks.net_systems import ENOUGH_EXPORT, KnownNet
 from benchmarks.planes_scores import half_and_tail, percentage
-from sunveil.estimate_flags import POOR_FLAGS
-from sunveil.quantities import Interval
+from sunveil.estimates.flags_and_quality import POOR_FLAGS
+from sunveil.estimates.intervals_and_rounding import Interval
 
 # Beyond these an answer is wrong, and should have said so. [degrees of azimuth, % of capacity]
 WRONG_AZIMUTH, WRONG_CAPACITY = 25.0, 25.0

@@ -37,10 +37,10 @@ import numpy as np
 import pandas as pd
 from scipy.optimize import nnls
 
+from sunveil.pv_model import sky_at, unit_power
 from sunveil.site import Array, Plane, Site
-from sunveil.sky import sky_at, unit_power
 from sunveil.weather import get_weather
-from sunveil.weather.clearsky import climate_temperature
+from sunveil.weather.climate_normals import climate_temperature
 
 HALF_HOUR = pd.Timedelta(minutes=30)
 AZIMUTHS, TILTS = np.arange(0.0, 360.0, 45.0), (15.0, 35.0)

@@ -27,7 +27,7 @@ import pvlib
 from benchmarks import real
 from sunveil.meters.record import Label
 from sunveil.site import Site
-from sunveil.weather.clearsky import climate_temperature
+from sunveil.weather.climate_normals import climate_temperature
 
 HERE = Path(__file__).parent
 ONE_THREAD = dict.fromkeys(

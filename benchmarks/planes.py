@@ -40,7 +40,8 @@ from benchmarks.planes_systems import (  # noqa: E402
 )
 from benchmarks.releases import put  # noqa: E402
 from benchmarks.stressed_systems import mean_plane  # noqa: E402
-from sunveil.estimate import Estimate, Flag  # noqa: E402
+from sunveil.estimates.estimates_table import Estimate  # noqa: E402
+from sunveil.estimates.flags_and_quality import Flag  # noqa: E402
 
 # Homes of one street face alike: closer azimuths are one plane for all purposes, and planes whose
 # normals are closer are lit together nearly all day. [degrees]

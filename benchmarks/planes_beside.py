@@ -14,9 +14,9 @@ from benchmarks.peers_apart import PeerResult, clear_days, solar_data_tools
 from benchmarks.planes_scores import half_and_tail, nearest_order, percentage
 from benchmarks.planes_systems import SEED, Answer, KnownMounts, pairs, trackers
 from sunveil.engine import infer_block, make_sky_table
-from sunveil.infer import grid_of, on_grid, record_span
+from sunveil.fleet.blocks import grid_of, on_grid, record_span
 from sunveil.meters import from_pandas
-from sunveil.privacy.units import Days
+from sunveil.privacy.guarantees import Days
 from sunveil.releases.release import release
 from sunveil.simulate import draw_systems, simulate_power, simulate_sky
 from sunveil.site import Plane, Site

@@ -10,12 +10,13 @@ import numpy as np
 
 from benchmarks.measure import turned, wedge_holds
 from benchmarks.planes_systems import Answer, KnownMounts
-from sunveil.estimate import Estimate
-from sunveil.infer import record_span, repaired
+from sunveil.engine.clock_faults import repaired
+from sunveil.estimates.estimates_table import Estimate
+from sunveil.estimates.intervals_and_rounding import Interval
+from sunveil.fleet.blocks import record_span
 from sunveil.meters import from_pandas
-from sunveil.quantities import Interval
+from sunveil.pv_model import sky_at, unit_power
 from sunveil.site import Plane
-from sunveil.sky import sky_at, unit_power
 from sunveil.weather import get_weather
 
 HALF_TURN = 180.0

@@ -15,8 +15,9 @@ from benchmarks import real
 from benchmarks.independent import independent_fleet
 from benchmarks.simulated import SATELLITE
 from sunveil.errors import SunveilError
-from sunveil.estimate import Estimate
-from sunveil.infer import SiteSkies, infer_records
+from sunveil.estimates.estimates_table import Estimate
+from sunveil.inference.fleet_part import SiteSkies
+from sunveil.inference.infer import infer_records
 from sunveil.meters import from_pandas
 from sunveil.simulate import (
     Horizon,

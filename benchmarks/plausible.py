@@ -23,9 +23,8 @@ import sunveil
 from benchmarks import real
 from benchmarks.not_generation import KINDS, SEED, Generator, make
 from benchmarks.stressed_systems import Cases, simulated_cases
-from sunveil.engine.plausible import WORDS, Doubt
 from sunveil.errors import ParameterError, SunveilError, in_words
-from sunveil.estimate import Flag
+from sunveil.estimates.flags_and_quality import WORDS, Doubt, Flag
 from sunveil.site import Site
 
 # Systems at each wrong place, and days of a winter.

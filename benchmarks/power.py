@@ -20,9 +20,8 @@ from benchmarks.power_other import other_profiles
 from benchmarks.power_page import PAGE, draw_figure, page_tables
 from benchmarks.power_ways import NO_EPSILON, WAYS
 from sunveil.errors import ParameterError
-from sunveil.power.result import GroupSky, band_of, lit_draws
-from sunveil.power.skies import DaylightSky
-from sunveil.power.uncertainty import COMMON_ERROR, Unknowns
+from sunveil.power.plane_power import COMMON_ERROR, DaylightSky, Unknowns
+from sunveil.power.power_result import GroupSky, band_of, lit_draws
 
 SIZES = (30, 300, 3000, 30_000)
 EPSILONS = (0.01, 0.1, 0.3, 1.0, 3.0, 10.0)

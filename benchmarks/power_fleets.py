@@ -8,17 +8,15 @@ import numpy as np
 from numpy.typing import NDArray
 
 from benchmarks.power_other import at_planes
-from sunveil.fleet.results import FleetRows
-from sunveil.power.result import GroupSky
-from sunveil.power.skies import DaylightSky, PowerChain, plane_profiles
-from sunveil.power.uncertainty import SYSTEM_ERROR
+from sunveil.estimates.read_write import FleetRows
+from sunveil.power.plane_power import SYSTEM_ERROR, DaylightSky, PowerChain, plane_profiles
+from sunveil.power.power_result import GroupSky
+from sunveil.pv_model import LOWEST_SUN, sky_at
 from sunveil.simulate import CLEAN_FLEET, simulate_sky
+from sunveil.simulate.fault_rates import EUROPE, US
 from sunveil.simulate.places import SimulatedCell
 from sunveil.simulate.roster import draw_roster
-from sunveil.simulate.systems import EUROPE, US
-from sunveil.site import Array, Site
-from sunveil.sky import LOWEST_SUN, sky_at
-from sunveil.timegrid import TimeGrid
+from sunveil.site import Array, Site, TimeGrid
 
 SITE = Site(39.7, -105.2, 1730.0)
 YEAR, STEP = 2019, 15

@@ -10,9 +10,9 @@ from __future__ import annotations
 import numpy as np
 import pvlib
 
-from sunveil.power.mixture import GRID_STEP
+from sunveil.power.posterior import GRID_STEP
+from sunveil.pv_model import Sky
 from sunveil.site import Array
-from sunveil.sky import Sky
 
 # Mismatch, wiring, light-induced degradation, four years of age, dirt; and the inverter.
 KEPT = (1.0 - 0.015) * (1.0 - 0.0175) * (1.0 - 0.0125) * (1.0 - 4.0 * 0.006) * (1.0 - 0.03)

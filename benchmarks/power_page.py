@@ -6,8 +6,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from sunveil.plots.embed import loose_figure
-from sunveil.plots.style import CONTRAST, INK, QUIET, dress, name_axes
+from sunveil.plots.style import CONTRAST, INK, QUIET, dress, loose_figure, name_axes
 
 if TYPE_CHECKING:
     from benchmarks.power import PowerCost

@@ -9,29 +9,39 @@ import numpy as np
 
 from benchmarks.power_fleets import Home
 from sunveil.errors import ParameterError
-from sunveil.fleet.results import FleetRows
-from sunveil.power.mixture import FleetMixture, cell_weights
-from sunveil.power.posterior import Observation, ObservedTotal, draw_cells
-from sunveil.power.priors import CellGrid, cell_prior
-from sunveil.power.reading import mixture_of, published_fleet
-from sunveil.power.row_laws import FEW_LOST, RowErrors
-from sunveil.power.rows import lossy_mixture, moved_rows, unmixed
-from sunveil.power.synthetic import synthetic_mixture
-from sunveil.privacy.units import Days, Readings, Unit
-from sunveil.publish.bins import Bins
-from sunveil.publish.clip import LARGEST_KW
-from sunveil.publish.fleet import fleet_tables
-from sunveil.publish.folder import frame_of_table
-from sunveil.publish.measured import noisy_counts
-from sunveil.publish.rule import rule_15_15
-from sunveil.publish.spending import Spending
-from sunveil.publish.survival import cells_of
-from sunveil.publish.synthetic import BINS, draw_counts
-from sunveil.publish.unmix import cell_edges, channel, window_of
-from sunveil.releases.choices import Choices
-from sunveil.releases.typical import typical_errors
-from sunveil.scores import Capacities
-from sunveil.timegrid import TimeGrid
+from sunveil.estimates.read_write import FleetRows
+from sunveil.power.from_system_rows import (
+    FEW_LOST,
+    RowErrors,
+    cell_edges,
+    channel,
+    lossy_mixture,
+    moved_rows,
+    unmixed,
+    window_of,
+)
+from sunveil.power.from_tables import mixture_of, synthetic_mixture
+from sunveil.power.posterior import (
+    CellGrid,
+    FleetMixture,
+    Observation,
+    ObservedTotal,
+    cell_prior,
+    cell_weights,
+    draw_cells,
+)
+from sunveil.privacy.discrete_noise import Spending
+from sunveil.privacy.guarantees import Days, Readings, Unit
+from sunveil.publication.publication_folder import frame_of_table, published_fleet
+from sunveil.publication.published_tables import BINS, LARGEST_KW, Bins
+from sunveil.publish.fit_synthetic import noisy_counts
+from sunveil.publish.fleet_tables import fleet_tables
+from sunveil.publish.rule_15_15 import rule_15_15
+from sunveil.publish.synthetic_table import cells_of, draw_counts
+from sunveil.releases.expected_errors import typical_errors
+from sunveil.releases.release_choices import Choices
+from sunveil.releases.score_kernels import Capacities
+from sunveil.site import TimeGrid
 
 Way = Callable[[Home, float, int, np.random.Generator], FleetMixture]
 SMALLEST_KW = 0.5

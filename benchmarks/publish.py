@@ -10,16 +10,15 @@ import time
 from dataclasses import replace
 from pathlib import Path
 
-from sunveil.ledger.high_water import HighWaterMarks
+from sunveil.ledger.hash_chain import HighWaterMarks
 from sunveil.ledger.ledger import Ledger
-from sunveil.ledger.promise import Promise
-from sunveil.privacy.units import System
-from sunveil.publish.folder import write_publication
-from sunveil.publish.memory_systems import MemorySystems
-from sunveil.publish.systems import publish_systems
-from sunveil.publish.terms import ReleaseTerms
-from sunveil.releases.score import placement
-from sunveil.releases.utility import simulated_systems
+from sunveil.ledger.promises import Promise
+from sunveil.privacy.guarantees import System
+from sunveil.publication.publication_folder import write_publication
+from sunveil.publish.system_rows import publish_systems
+from sunveil.releases.expected_errors import simulated_systems
+from sunveil.releases.fleet_releases import MemorySystems, ReleaseTerms
+from sunveil.releases.scores import placement
 from sunveil.site import Site
 
 SYSTEMS, BASES = 1000, 10

@@ -16,7 +16,7 @@ from benchmarks.real_scores import (
     held,
 )
 from benchmarks.real_tables import table
-from sunveil.estimate import Flag
+from sunveil.estimates.flags_and_quality import Flag
 
 MEANS = {"azimuth": 2.4, "tilt": 2.0}
 CAPACITY, TILT, COVERED = 8.0, 6.0, 80.0

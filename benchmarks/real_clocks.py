@@ -11,7 +11,7 @@ from benchmarks.real_case import PLANE, MissingDataError, RealCase, offset_name
 from benchmarks.real_files import data_folder, read_kilowatts
 from benchmarks.real_scores import RealAnswer, counted, errors
 from benchmarks.real_tables import system_lines, table
-from sunveil.estimate import Flag
+from sunveil.estimates.flags_and_quality import Flag
 from sunveil.site import Site
 
 # So flat by its readings that its interval holds every azimuth: judged apart.

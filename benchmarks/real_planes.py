@@ -31,7 +31,7 @@ from benchmarks.planes_systems import (
 )
 from benchmarks.real_case import RealCase
 from benchmarks.real_tables import table
-from sunveil.estimate import Flag
+from sunveil.estimates.flags_and_quality import Flag
 from sunveil.simulate import SystemTruth
 from sunveil.site import Plane
 

@@ -18,12 +18,13 @@ from benchmarks import real
 from benchmarks.measure import turned, wedge_holds, wedge_width
 from benchmarks.peers_apart import PeerResult, clear_days, solar_data_tools
 from benchmarks.real_case import QUANTITIES
+from sunveil.engine.clock_faults import repaired
 from sunveil.errors import SunveilError
-from sunveil.estimate import Estimate
-from sunveil.infer import infer, repaired
+from sunveil.estimates.estimates_table import Estimate
+from sunveil.estimates.intervals_and_rounding import Interval
+from sunveil.inference.infer import infer
 from sunveil.meters import from_pandas
 from sunveil.meters.record import Label, Record
-from sunveil.quantities import Interval
 
 SUNVEIL = "Sunveil"
 DECLARED = "pvanalytics, clock as declared"

@@ -11,8 +11,8 @@ from benchmarks import real
 from benchmarks.measure import number
 from benchmarks.real_case import QUANTITIES
 from benchmarks.real_scores import PEERS, SUNVEIL, Coverage, RealAnswer, counted, errors, held
-from sunveil.estimate import Estimate
-from sunveil.quantities import Interval
+from sunveil.estimates.estimates_table import Estimate
+from sunveil.estimates.intervals_and_rounding import Interval
 
 NAMES = {"azimuth": "azimuth [°]", "tilt": "tilt [°]", "capacity": "capacity [%]"}
 

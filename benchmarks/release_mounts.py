@@ -17,17 +17,18 @@ import pandas as pd
 from benchmarks import independent, real
 from benchmarks.draws import real_years
 from benchmarks.independent_sky import PLACES, independent_sky
-from sunveil.infer import infer_record, record_span
+from sunveil.fleet.blocks import record_span
+from sunveil.inference.infer import infer_record
 from sunveil.meters import from_pandas
 from sunveil.meters.record import Record
+from sunveil.privacy.guarantees import Days
 from sunveil.privacy.mechanisms import PermuteAndFlip
-from sunveil.privacy.units import Days
-from sunveil.releases.errors import azimuth_errors
-from sunveil.releases.frame import Frame, frame_of
-from sunveil.releases.mounts import PlanePairs
-from sunveil.releases.score import unit_score
+from sunveil.releases.candidate_frame import Frame, frame_of
+from sunveil.releases.expected_errors import azimuth_errors
+from sunveil.releases.prior_and_votes import PlanePairs
+from sunveil.releases.scores import unit_score
 from sunveil.simulate import draw_systems, simulate_power, simulate_sky
-from sunveil.simulate.systems import SystemTruth, Tracker, tracking
+from sunveil.simulate.fault_rates import SystemTruth, Tracker, tracking
 from sunveil.site import Array, Plane, Site
 from sunveil.weather import get_weather
 

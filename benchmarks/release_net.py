@@ -21,13 +21,14 @@ import pandas as pd
 from benchmarks import expected, labelled, real
 from benchmarks.independent import independent_fleet
 from benchmarks.labelled import LabelledSeries
-from sunveil.infer import infer_record, record_span
+from sunveil.fleet.blocks import record_span
+from sunveil.inference.infer import infer_record
 from sunveil.meters import from_pandas
 from sunveil.meters.record import Record
-from sunveil.privacy.units import Days, Readings
-from sunveil.releases.choices import Choices
-from sunveil.releases.errors import ErrorLaws, Law, release_laws
-from sunveil.releases.frame import Frame, frame_of
+from sunveil.privacy.guarantees import Days, Readings
+from sunveil.releases.candidate_frame import Frame, frame_of
+from sunveil.releases.expected_errors import ErrorLaws, Law, release_laws
+from sunveil.releases.release_choices import Choices
 from sunveil.site import Plane, Site
 from sunveil.weather import Weather, get_weather
 

@@ -21,19 +21,17 @@ import numpy as np
 import pandas as pd
 
 from benchmarks import draws, real, release_mounts, release_net
-from sunveil.infer import record_span
+from sunveil.fleet.blocks import record_span
 from sunveil.meters import from_pandas
-from sunveil.meters.coarsen import coarsen
-from sunveil.privacy.mechanisms import Exponential, PermuteAndFlip
-from sunveil.privacy.score import Axis
-from sunveil.privacy.units import Days, Readings, System
-from sunveil.privacy.window import Window, best_window
-from sunveil.releases.choices import Choices
-from sunveil.releases.errors import framed_laws
-from sunveil.releases.frame import frame_of
+from sunveil.meters.record import coarsen
+from sunveil.privacy.guarantees import Days, Readings, System
+from sunveil.privacy.mechanisms import Axis, Exponential, PermuteAndFlip
+from sunveil.privacy.two_level_window import Window, best_window
+from sunveil.releases.candidate_frame import frame_of
+from sunveil.releases.expected_errors import KnownSystem, framed_laws, paper_means
 from sunveil.releases.release import release
-from sunveil.releases.score import unit_score
-from sunveil.releases.utility import KnownSystem, paper_means
+from sunveil.releases.release_choices import Choices
+from sunveil.releases.scores import unit_score
 from sunveil.simulate import simulate_fleet
 from sunveil.site import Plane
 from sunveil.weather import get_weather

@@ -24,9 +24,9 @@ from reproduction.experiment import run_experiment
 from reproduction.guarantees import guarantees
 from reproduction.statements import statements
 from reproduction.subject import Subject
-from sunveil.infer import record_span
+from sunveil.fleet.blocks import record_span
 from sunveil.meters import from_pandas
-from sunveil.meters.coarsen import coarsen
+from sunveil.meters.record import coarsen
 from sunveil.site import Plane, Site
 from sunveil.weather import get_weather
 

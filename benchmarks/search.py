@@ -20,11 +20,18 @@ from sklearn.gaussian_process.kernels import RBF
 
 from sunveil.grids import Grid
 from sunveil.meters import from_pandas
-from sunveil.paper import FitScore, paper_grid, paper_score
-from sunveil.privacy.dpbo import DPBO, PosteriorScore
-from sunveil.search.bayesopt import BayesResult, Scaling, SearchSettings, search_bayesian
-from sunveil.search.exhaustive import SearchResult, search_exhaustive
-from sunveil.search.gp import Kernel, phi
+from sunveil.paper.dpbo import DPBO
+from sunveil.paper.fit import FitScore, PosteriorScore, paper_grid, paper_score
+from sunveil.paper.grid_and_bayesian_search import (
+    BayesResult,
+    Kernel,
+    Scaling,
+    SearchResult,
+    SearchSettings,
+    phi,
+    search_bayesian,
+    search_exhaustive,
+)
 from sunveil.simulate import simulate_fleet
 from sunveil.site import Array
 

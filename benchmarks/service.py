@@ -75,13 +75,13 @@ class Load:
 
 def prepare(folder: Path) -> Prepared:
     """Make a fleet, its promise, tokens and two releases."""
-    from sunveil.ledger.promise import Promise
-    from sunveil.privacy.units import System
+    from sunveil.ledger.promises import Promise
+    from sunveil.privacy.guarantees import System
     from sunveil.service.app import open_service
-    from sunveil.service.broker import FleetTableQuestion, TotalsQuestion
+    from sunveil.service.questions import FleetTableQuestion, TotalsQuestion
     from sunveil.service.settings import ServiceSettings
+    from sunveil.service.store.accounts import issue_token
     from sunveil.service.store.datasets import READY, Served, add_served
-    from sunveil.service.store.tokens import issue_token
 
     service = open_service(ServiceSettings(data=folder))
     path = service.settings.datasets / "roofs"
@@ -212,7 +212,7 @@ def load(port: int, path: str, tokens: tuple[str, ...], *, seconds: float = SECO
 
 def ask_times(folder: Path) -> dict[str, float]:
     """Return how long each kind of question takes without its padding. [s]"""
-    from sunveil.service.answering.broker import QUESTIONS
+    from sunveil.service.answer_questions import QUESTIONS
     from sunveil.service.app import open_service
     from sunveil.service.settings import ServiceSettings
 

@@ -21,12 +21,9 @@ from pathlib import Path
 import httpx
 
 from benchmarks.service_bars import put_reached
-from sunveil.service.app import create_app
-from sunveil.service.running import bind, server_of
-from sunveil.service.security.networks import parse_network
-from sunveil.service.settings import ServiceSettings
-from sunveil.service.store.accounts import set_password
-from sunveil.service.store.tokens import issue_token
+from sunveil.service.app import bind, create_app, server_of
+from sunveil.service.settings import ServiceSettings, parse_network
+from sunveil.service.store.accounts import issue_token, set_password
 
 TRIES, USERS, PASSWORD = 60, 1000, "correct horse battery staple"
 PROXY, ELSEWHERE = "127.0.0.1", "127.0.0.2"

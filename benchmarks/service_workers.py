@@ -45,12 +45,12 @@ RACERS, ASKERS = 64, 8
 
 def prepare(folder: Path, database: str, *, epsilon: float, shares: dict[str, float]) -> list[str]:
     """Serve a made-up fleet under a promise, and return a token for each analyst."""
-    from sunveil.ledger.promise import Promise
-    from sunveil.privacy.units import System
+    from sunveil.ledger.promises import Promise
+    from sunveil.privacy.guarantees import System
     from sunveil.service.app import open_service
     from sunveil.service.settings import ServiceSettings
+    from sunveil.service.store.accounts import issue_token
     from sunveil.service.store.datasets import READY, Served, add_served
-    from sunveil.service.store.tokens import issue_token
 
     service = open_service(ServiceSettings(data=folder, database=database))
     path = service.settings.datasets / "roofs"
@@ -123,7 +123,7 @@ def _is_up(worker: int) -> bool:
 def reading(folder: Path, database: str, *, seconds: int, rounds: int) -> str:
     """Return how many releases a second 32 connections read, from one worker and from two."""
     from sunveil.service.app import open_service
-    from sunveil.service.broker import TotalsQuestion
+    from sunveil.service.questions import TotalsQuestion
     from sunveil.service.settings import ServiceSettings
 
     tokens = prepare(folder, database, epsilon=10.0, shares={f"a{n}": 10.0 for n in range(32)})

@@ -28,54 +28,59 @@ from benchmarks.fleets import simulate
 
 # Functions whose time is told, by the module that calls them; none of them calls another.
 STAGES = {
-    "reading the columns": [("sunveil.fleet.task", "_surveyed")],
-    "laying them onto time grids, checking them": [("sunveil.fleet.task", "usual_matrices")],
-    "skies of cells, by pvlib": [("sunveil.fleet.skies", "make_sky_table")],
+    "reading the columns": [("sunveil.inference.fleet_part", "_surveyed")],
+    "laying them onto time grids, checking them": [
+        ("sunveil.inference.fleet_part", "usual_matrices")
+    ],
+    "skies of cells, by pvlib": [("sunveil.fleet.cached_skies", "make_sky_table")],
     "the same half an hour earlier, for wrong clocks": [
-        ("sunveil.engine.prepared", "make_sky_table")
+        ("sunveil.engine.shading", "make_sky_table")
     ],
     "what follows from a sky: groups and planes": [
-        ("sunveil.engine.prepared", "make_groups"),
-        ("sunveil.engine.prepared", "flat_daylight"),
+        ("sunveil.engine.shading", "make_groups"),
+        ("sunveil.engine.shading", "flat_daylight"),
     ],
     "readings onto the sky, limits": [
-        ("sunveil.engine.search", "lay_out"),
-        ("sunveil.engine.search", "find_limits"),
+        ("sunveil.engine.coarse_search", "lay_out"),
+        ("sunveil.engine.coarse_search", "find_limits"),
     ],
     "bright envelopes and starts": [
-        ("sunveil.engine.search", "bright_envelope"),
-        ("sunveil.engine.search", "find_starts"),
+        ("sunveil.engine.coarse_search", "bright_envelope"),
+        ("sunveil.engine.coarse_search", "find_starts"),
     ],
-    "steps of fits": [("sunveil.engine.search", "refine")],
+    "steps of fits": [("sunveil.engine.coarse_search", "refine")],
     "first and last light": [
-        ("sunveil.engine.clocks", "measured_daylight"),
-        ("sunveil.engine.clocks", "planes_light"),
-        ("sunveil.engine.clocks", "leads_by_season"),
-        ("sunveil.engine.stepping", "measured_daylight"),
-        ("sunveil.engine.stepping", "modelled_daylight"),
-        ("sunveil.engine.trials", "planes_light"),
+        ("sunveil.engine.clock_faults", "measured_daylight"),
+        ("sunveil.engine.clock_faults", "planes_light"),
+        ("sunveil.engine.clock_faults", "leads_by_season"),
+        ("sunveil.engine.clock_faults", "measured_daylight"),
+        ("sunveil.engine.clock_faults", "modelled_daylight"),
+        ("sunveil.engine.clock_faults", "planes_light"),
     ],
-    "which days are clear": [("sunveil.engine.final", "find_clear_days")],
-    "what hides the sun": [("sunveil.engine.final", "find_shade")],
-    "is it PV, and here": [("sunveil.engine.block", "doubts")],
+    "which days are clear": [("sunveil.engine.final_fit", "find_clear_days")],
+    "what hides the sun": [("sunveil.engine.final_fit", "find_shade")],
+    "is it PV, and here": [("sunveil.engine.infer", "doubts")],
     "one plane, or a mixture": [
-        ("sunveil.engine.final", "screen"),
-        ("sunveil.engine.final", "several_planes"),
+        ("sunveil.engine.final_fit", "screen"),
+        ("sunveil.engine.final_fit", "several_planes"),
     ],
     "two planes, of suspects": [
-        ("sunveil.engine.pair_block", "find_pairs"),
-        ("sunveil.engine.pair_block", "refine_pair"),
+        ("sunveil.engine.two_planes", "find_pairs"),
+        ("sunveil.engine.two_planes", "refine_pair"),
     ],
     "trackers, of suspects": [
-        ("sunveil.engine.kinds", "tracker_likeness"),
-        ("sunveil.engine.tracker_block", "fit_tracker"),
+        ("sunveil.engine.infer", "tracker_likeness"),
+        ("sunveil.engine.trackers", "fit_tracker"),
     ],
     "intervals": [
-        ("sunveil.engine.final", "inform"),
-        ("sunveil.engine.final", "covariances"),
-        ("sunveil.engine.block", "intervals_of"),
+        ("sunveil.engine.final_fit", "inform"),
+        ("sunveil.engine.final_fit", "covariances"),
+        ("sunveil.engine.infer", "intervals_of"),
     ],
-    "writing": [("sunveil.fleet.task", "write_table"), ("sunveil.fleet.task", "estimates_table")],
+    "writing": [
+        ("sunveil.inference.fleet_part", "write_table"),
+        ("sunveil.inference.fleet_part", "estimates_table"),
+    ],
 }
 
 
@@ -96,7 +101,7 @@ def _watched(function: Callable[..., Any], spent: Counter[str], name: str) -> Ca
 
 def stages(fleet: Path, out: Path) -> tuple[dict[str, float], float]:
     """Return the CPU seconds of each stage of a run with one worker, and of the whole."""
-    from sunveil.fleet import infer_fleet
+    from sunveil.inference.fleet_run import infer_fleet
 
     spent: Counter[str] = Counter()
     kept = []
@@ -132,9 +137,10 @@ def copied() -> float:
 def multiplied() -> float:
     """Return how many multiply-adds a second the model's own loop does on one core. [10^9/s]"""
     from benchmarks.atlases import daylight
-    from sunveil.engine.assumed import EngineOptions, numbers_of
-    from sunveil.engine.envelope import points_of, profiles_of, starting_grid
-    from sunveil.engine.skytable import in_blocks, make_rows
+    from sunveil.engine.bright_envelope import points_of, profiles_of, starting_grid
+    from sunveil.engine.constants import numbers_of
+    from sunveil.engine.sky_tables import in_blocks, make_rows
+    from sunveil.estimates.inference_options import EngineOptions
 
     sky = daylight()
     sheet = in_blocks(make_rows((sky, sky), np.zeros(len(sky))))

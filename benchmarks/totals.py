@@ -15,10 +15,10 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from sunveil.publish import clip
-from sunveil.publish.clip import ClipRule, ladder
-from sunveil.publish.clip_errors import make_mix, mix_error, mixes, stated_errors
-from sunveil.publish.spending import Spending
+from sunveil.privacy.discrete_noise import Spending
+from sunveil.publication import published_tables
+from sunveil.publish import capacity_cap
+from sunveil.publish.capacity_cap import ClipRule, ladder, make_mix, mix_error, mixes, stated_errors
 
 Array = NDArray[np.float64]
 
@@ -49,12 +49,12 @@ def fleets(name: str, systems: int, *, count: int = FLEETS, seed: int = SEED) ->
 def rule_of(epsilon: float, systems: int, *, concentrated: bool) -> ClipRule:
     """Return the rule by which totals choose their clip when all of ε is theirs."""
     whole = Spending.asked(epsilon, concentrated=concentrated)
-    return ClipRule(ladder(clip.LARGEST_KW), whole, systems)
+    return ClipRule(ladder(published_tables.LARGEST_KW), whole, systems)
 
 
 def known_error(capacities_kw: Array, clip_kw: float | None, epsilon: float) -> float:
     """Return the error with a given clip, or with the best rung, at the whole of ε."""
-    rungs = np.array(ladder(clip.LARGEST_KW) if clip_kw is None else (clip_kw,))
+    rungs = np.array(ladder(published_tables.LARGEST_KW) if clip_kw is None else (clip_kw,))
     cuts = np.array([np.maximum(capacities_kw - rung, 0.0).sum() for rung in rungs])
     scale = rungs / epsilon
     return float((cuts + scale * np.exp(-cuts / scale)).min() / capacities_kw.sum())
@@ -129,7 +129,7 @@ def within(systems: int, *, concentrated: bool) -> float:
 def tuned() -> Iterator[str]:
     """Yield the mean error over all mixes and sizes, by the constants of the rule."""
     names = ("_FLAT", "_STEEPER", "_NOISE")
-    own = tuple(getattr(clip, name) for name in names)
+    own = tuple(getattr(capacity_cap, name) for name in names)
     yield f"| {' | '.join(names)} | mean error | 300 mixed homes |"
     yield "|---|---|---|---|---|"
     sets = [own, *itertools.product((-0.5, 0.0, 0.5), (0.5, 1.0), (1.0, 2.0, 3.0))]
@@ -139,7 +139,7 @@ def tuned() -> Iterator[str]:
     }
     for values in sets:
         for name, value in zip(names, values, strict=True):
-            setattr(clip, name, value)
+            setattr(capacity_cap, name, value)
         found = {
             key: np.mean([mix_error(rule_of(1.0, key[1], concentrated=False), e) for e in each])
             for key, each in made.items()
@@ -148,7 +148,7 @@ def tuned() -> Iterator[str]:
         words = " | ".join(f"{value:g}" for value in values)
         yield f"| {words} | {100.0 * mean:.2f}% | {100.0 * found[MIXED, 300]:.1f}% |"
     for name, value in zip(names, own, strict=True):
-        setattr(clip, name, value)
+        setattr(capacity_cap, name, value)
 
 
 def collect(title: str, rows: Iterator[str]) -> list[str]:

@@ -57,7 +57,7 @@ NUMBER = re.compile(r"\d+(?:\.(\d+))?")
 
 def write_fleet(folder: Path) -> None:
     """Write the meter file of ``sunveil demo`` with its defaults, without inferring it."""
-    from sunveil.cli.demo import _city, _simulate, demo_command
+    from sunveil.cli.simulate import _city, _simulate, demo_command
 
     defaults = {option.name: option.default for option in demo_command.params}
     target = folder / "demo" / "meters.csv"

@@ -13,12 +13,11 @@ from typing import TYPE_CHECKING, Any
 import click
 from click.core import ParameterSource
 
+from sunveil._extras import require_extras
 from sunveil.cli import main
-from sunveil.cli.errors import printable
-from sunveil.cli.options import METER_OPTIONS, WEATHER_OPTIONS, declared_options, taking
-from sunveil.cli.progress import interruptible
+from sunveil.cli._options import METER_OPTIONS, WEATHER_OPTIONS, declared_options, taking
+from sunveil.cli._text import interruptible, printable
 from sunveil.errors import ParameterError
-from sunveil.extras import require_extras
 
 if TYPE_CHECKING:
     from reproduction.artefact import Statement

@@ -13,7 +13,8 @@ from scipy.optimize import brentq
 
 from reproduction.experiment import DELTA, Experiment
 from sunveil.grids import Grid
-from sunveil.privacy.dpbo import DPBO, Bound, PosteriorScore
+from sunveil.paper.dpbo import DPBO, Bound
+from sunveil.paper.fit import PosteriorScore
 from sunveil.site import Array, Plane
 
 # Coordinates are divided by these in the normalised error. [degrees]

@@ -7,8 +7,8 @@ from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
-from sunveil.arguments import check_fields
-from sunveil.plots.embed import Drawing, embedded
+from sunveil._options import check_fields
+from sunveil.plots.style import Drawing, embedded
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure

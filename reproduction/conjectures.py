@@ -10,9 +10,9 @@ from numpy.typing import NDArray
 
 from reproduction.artefact import Statement, over_subjects
 from reproduction.experiment import Experiment
-from sunveil.profiles import candidate_profiles, group_of, whole_days
+from sunveil.paper.daily_profiles import candidate_profiles, group_of, whole_days
+from sunveil.pv_model import plane_light, sky_at
 from sunveil.site import Array, Plane
-from sunveil.sky import plane_light, sky_at
 from sunveil.weather import clearsky
 
 # A correlation from which on one would speak of a strong one.

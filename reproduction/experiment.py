@@ -9,10 +9,15 @@ import numpy as np
 
 from reproduction.subject import Subject
 from sunveil.grids import Grid
-from sunveil.paper import FitScore, paper_grid, paper_score, posterior_score
-from sunveil.privacy.dpbo import DPBO, PosteriorScore
-from sunveil.search.bayesopt import BayesResult, SearchSettings, search_bayesian
-from sunveil.search.exhaustive import SearchResult, search_exhaustive
+from sunveil.paper.dpbo import DPBO
+from sunveil.paper.fit import FitScore, PosteriorScore, paper_grid, paper_score, posterior_score
+from sunveil.paper.grid_and_bayesian_search import (
+    BayesResult,
+    SearchResult,
+    SearchSettings,
+    search_bayesian,
+    search_exhaustive,
+)
 
 SHORT, LONG = 100, 300
 EPSILON = DELTA = 0.1

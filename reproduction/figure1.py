@@ -5,8 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from reproduction.artefact import Artefact
-from sunveil.plots.embed import loose_figure
-from sunveil.plots.style import ACCENT, CONTRAST, INK, QUIET, SMALL, USUAL
+from sunveil.plots.style import ACCENT, CONTRAST, INK, QUIET, SMALL, USUAL, loose_figure
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

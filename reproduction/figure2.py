@@ -7,10 +7,9 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from reproduction.artefact import Artefact
-from sunveil.plots.embed import loose_figure
-from sunveil.plots.style import ACCENT, CONTRAST, INK, QUIET, SMALL, USUAL
+from sunveil.plots.style import ACCENT, CONTRAST, INK, QUIET, SMALL, USUAL, loose_figure
+from sunveil.pv_model import sun_vectors
 from sunveil.site import Array, Plane
-from sunveil.sky import sun_vectors
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

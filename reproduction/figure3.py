@@ -24,11 +24,9 @@ from sunveil.plots import (
     plot_irradiance_by_tilt,
     plot_yearly_irradiance,
 )
-from sunveil.plots.embed import loose_figure
 from sunveil.plots.irradiance import MAP_STEP
-from sunveil.plots.style import INK, SMALL, USUAL
-from sunveil.simulate.haze import SkyTraits
-from sunveil.simulate.sky import simulate_true_sky
+from sunveil.plots.style import INK, SMALL, USUAL, loose_figure
+from sunveil.simulate.simulated_sky import SkyTraits, simulate_true_sky
 from sunveil.site import Array, Plane
 from sunveil.weather import Weather, clearsky
 

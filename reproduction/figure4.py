@@ -12,10 +12,9 @@ from scipy.stats import gaussian_kde, spearmanr
 
 from reproduction.artefact import Artefact, Statement
 from reproduction.subject import CHINO, SEED, YEAR
-from sunveil.plots.embed import loose_figure
-from sunveil.plots.style import INK, SMALL, dress, name_axes
+from sunveil.plots.style import INK, SMALL, dress, loose_figure, name_axes
 from sunveil.simulate import City, SystemTruth, draw_systems, simulate_power, simulate_sky
-from sunveil.simulate.systems import US
+from sunveil.simulate.fault_rates import US
 from sunveil.site import Array, Site
 
 if TYPE_CHECKING:

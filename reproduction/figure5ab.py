@@ -29,7 +29,7 @@ from reproduction.likelihood import (
     plane_words,
 )
 from reproduction.maximiser_law import maximiser_law
-from sunveil.plots.embed import loose_figure
+from sunveil.paper.grid_and_bayesian_search import BayesResult
 from sunveil.plots.style import (
     ACCENT,
     CONTRAST,
@@ -39,10 +39,10 @@ from sunveil.plots.style import (
     USUAL,
     dress,
     halo,
+    loose_figure,
     mark_private,
     name_axes,
 )
-from sunveil.search.bayesopt import BayesResult
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

@@ -27,9 +27,19 @@ from reproduction.hexagons import (
     region_data,
 )
 from reproduction.likelihood import mark_planes, outline_likelihood, plane_data
-from sunveil.plots.embed import loose_figure
-from sunveil.plots.style import ACCENT, CONTRAST, INK, QUIET, SMALL, dress, mark_private, name_axes
-from sunveil.privacy.dpbo import DPBO, PosteriorScore
+from sunveil.paper.dpbo import DPBO
+from sunveil.paper.fit import PosteriorScore
+from sunveil.plots.style import (
+    ACCENT,
+    CONTRAST,
+    INK,
+    QUIET,
+    SMALL,
+    dress,
+    loose_figure,
+    mark_private,
+    name_axes,
+)
 from sunveil.site import Array
 
 if TYPE_CHECKING:

@@ -21,9 +21,18 @@ from reproduction.artefact import Artefact
 from reproduction.experiment import DELTA, EPSILON, Experiment
 from reproduction.likelihood import plane_data
 from sunveil.grids import Grid
-from sunveil.plots.embed import loose_figure
-from sunveil.plots.style import CONTRAST, INK, QUIET, SMALL, dress, halo, mark_private, name_axes
-from sunveil.privacy.dpbo import DPBO, Bound
+from sunveil.paper.dpbo import DPBO, Bound
+from sunveil.plots.style import (
+    CONTRAST,
+    INK,
+    QUIET,
+    SMALL,
+    dress,
+    halo,
+    loose_figure,
+    mark_private,
+    name_axes,
+)
 from sunveil.site import Array, Plane
 
 if TYPE_CHECKING:

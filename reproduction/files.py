@@ -10,8 +10,8 @@ from pathlib import Path
 from typing import Any
 
 from reproduction.artefact import Artefact
+from sunveil._files import write_whole
 from sunveil.errors import ParameterError, SunveilError
-from sunveil.files import write_whole
 
 PNG_DPI = 150
 

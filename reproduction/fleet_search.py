@@ -12,11 +12,13 @@ from reproduction.answers import NEAR_AZIMUTH, NEAR_TILT, azimuth_error, is_near
 from reproduction.artefact import Artefact, Statement, over_subjects
 from reproduction.likelihood import plane_data
 from sunveil.meters import from_pandas
-from sunveil.paper import SEARCH, paper_grid, paper_score
-from sunveil.plots.embed import loose_figure
-from sunveil.plots.style import ACCENT, CONTRAST, SMALL, dress, halo, name_axes
-from sunveil.search.bayesopt import SearchSettings, search_bayesian
-from sunveil.search.exhaustive import search_exhaustive
+from sunveil.paper.fit import SEARCH, paper_grid, paper_score
+from sunveil.paper.grid_and_bayesian_search import (
+    SearchSettings,
+    search_bayesian,
+    search_exhaustive,
+)
+from sunveil.plots.style import ACCENT, CONTRAST, SMALL, dress, halo, loose_figure, name_axes
 from sunveil.simulate import simulate_fleet
 from sunveil.site import Array, Plane
 

@@ -10,12 +10,11 @@ import numpy as np
 
 from reproduction.artefact import Statement, over_subjects
 from reproduction.experiment import DELTA, EPSILON, Experiment
-from sunveil.paper import FitScore, posterior_score
-from sunveil.privacy.audit import privacy_loss
-from sunveil.privacy.dpbo import DPBO
-from sunveil.profiles import normalise
-from sunveil.search.bayesopt import BayesResult, search_bayesian
-from sunveil.search.gp import Posterior, phi
+from sunveil.paper.daily_profiles import normalise
+from sunveil.paper.dpbo import DPBO
+from sunveil.paper.fit import FitScore, posterior_score
+from sunveil.paper.grid_and_bayesian_search import BayesResult, Posterior, phi, search_bayesian
+from sunveil.privacy.mechanism_audit import privacy_loss
 
 # What one reading of a day is replaced by, in shares of the day's peak.
 REPLACEMENTS = (0.0, 1.0, 100.0)

@@ -16,8 +16,8 @@ import numpy as np
 from reproduction.experiment import Experiment
 from reproduction.hexagons import colour_bar, draw_hexagons, hexagons, mark_plane, region_data
 from reproduction.maximiser_law import FUNCTIONS, MaximiserLaw
+from sunveil.paper.grid_and_bayesian_search import BayesResult
 from sunveil.plots.style import CONTRAST, INK, halo
-from sunveil.search.bayesopt import BayesResult
 from sunveil.site import Array, Plane
 
 if TYPE_CHECKING:

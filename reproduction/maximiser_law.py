@@ -16,8 +16,7 @@ import numpy as np
 from scipy.linalg import solve_triangular
 
 from reproduction.hexagons import hexagons
-from sunveil.search.bayesopt import BayesResult
-from sunveil.search.gp import rbf
+from sunveil.paper.grid_and_bayesian_search import BayesResult, rbf
 from sunveil.site import Array
 
 # Draws from the posterior, and what is left of the kernel's variance when directions are enough.

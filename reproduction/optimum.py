@@ -11,10 +11,10 @@ import pandas as pd
 
 from reproduction.artefact import Statement, over_subjects
 from sunveil.grids import Grid, product_grid
+from sunveil.pv_model import plane_light, sky_at
 from sunveil.site import Array, Plane
-from sunveil.sky import plane_light, sky_at
 from sunveil.weather import Weather
-from sunveil.weather.base import utc_seconds
+from sunveil.weather.weather_data import utc_seconds
 
 # Where the paper finds the most light.
 PAPER_AZIMUTHS, PAPER_TILTS = (165.0, 180.0), (35.0, 40.0)

@@ -9,8 +9,8 @@ from typing import Any
 
 from reproduction.artefact import Artefact, Statement
 from reproduction.subject import Subject
-from sunveil.privacy.guarantee import ConditionalGuarantee
-from sunveil.report.page import page_template
+from sunveil.plots.html_report import page_template
+from sunveil.privacy.guarantees import ConditionalGuarantee
 
 TITLE = "The paper's figures, made anew"
 PIXELS_PER_INCH, BROAD = 105, 1.75

@@ -20,17 +20,16 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from sunveil.estimates.inference_options import DayGroup
 from sunveil.grids import Grid
-from sunveil.meters.record import Record
-from sunveil.privacy.score import Score
-from sunveil.privacy.units import Days
-from sunveil.profiles import DayGroup, candidate_profiles, correlation, group_of, normalise
-from sunveil.releases.frame import prepared
-from sunveil.scores import fit_score
-from sunveil.search.exhaustive import blocks
-from sunveil.site import Array, SkyModel
-from sunveil.sky import Sky, covered, sky_at
-from sunveil.timegrid import DAY, TimeGrid
+from sunveil.meters.record import Record, prepared
+from sunveil.paper.daily_profiles import candidate_profiles, correlation, group_of, normalise
+from sunveil.paper.fit import fit_score
+from sunveil.paper.grid_and_bayesian_search import blocks
+from sunveil.privacy.guarantees import Days
+from sunveil.privacy.mechanisms import Score
+from sunveil.pv_model import Sky, covered, sky_at
+from sunveil.site import DAY, Array, SkyModel, TimeGrid
 from sunveil.weather import Weather
 
 PROOF = "reproduction/paper_day.py"

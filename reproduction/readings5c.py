@@ -17,11 +17,19 @@ import numpy as np
 from reproduction.answers import at_chance, azimuth_error, is_near
 from reproduction.artefact import Artefact
 from reproduction.experiment import DELTA, EPSILON, SHORT, Experiment
-from sunveil.plots.embed import loose_figure
-from sunveil.plots.style import ACCENT, CONTRAST, INK, QUIET, SMALL, dress, mark_private, name_axes
-from sunveil.privacy.dpbo import DPBO, Bound, nu, phi_bar
-from sunveil.search.bayesopt import Scaling, SearchSettings, search_bayesian
-from sunveil.search.gp import Kernel
+from sunveil.paper.dpbo import DPBO, Bound, nu, phi_bar
+from sunveil.paper.grid_and_bayesian_search import Kernel, Scaling, SearchSettings, search_bayesian
+from sunveil.plots.style import (
+    ACCENT,
+    CONTRAST,
+    INK,
+    QUIET,
+    SMALL,
+    dress,
+    loose_figure,
+    mark_private,
+    name_axes,
+)
 from sunveil.site import Array
 
 # Mean azimuth errors below this look like draws around the maximiser. [degrees]

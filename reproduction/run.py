@@ -38,10 +38,9 @@ from reproduction.scope import scope, subject_list
 from reproduction.statements import statements as experiment_statements
 from reproduction.steps import repair_statement, steps_figure
 from reproduction.subject import Subject, clouded, simulated_subject
-from sunveil.arguments import check_fields
-from sunveil.checked import checked
+from sunveil._extras import require_extras
+from sunveil._options import check_fields, checked
 from sunveil.errors import ParameterError
-from sunveil.extras import require_extras
 from sunveil.plots import mark_private
 from sunveil.weather import Weather
 

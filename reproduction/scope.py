@@ -16,10 +16,10 @@ from reproduction.figure4 import HomeFleet
 from reproduction.likelihood import plane_words
 from reproduction.subject import PLANE, SEED, Subject, simulated_truth, subject_sky
 from sunveil.meters import from_pandas
-from sunveil.paper import paper_grid, paper_score
-from sunveil.privacy.dpbo import DPBO
-from sunveil.releases.choices import Choices
-from sunveil.search.exhaustive import search_exhaustive
+from sunveil.paper.dpbo import DPBO
+from sunveil.paper.fit import paper_grid, paper_score
+from sunveil.paper.grid_and_bayesian_search import search_exhaustive
+from sunveil.releases.release_choices import Choices
 from sunveil.simulate import Tracker, east_west, simulate_loads, simulate_power, tracking
 
 # The ε of a home that releases its own record, in the worked example.

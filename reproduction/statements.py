@@ -27,7 +27,7 @@ from reproduction.hexagons import ASPECT, WIDTH, hexagons
 from reproduction.likelihood import plane_data, plane_words
 from reproduction.maximiser_law import maximiser_law
 from sunveil.grids import Grid
-from sunveil.privacy.dpbo import Bound
+from sunveil.paper.dpbo import Bound
 from sunveil.site import Array, Plane
 
 PAPER_LIKELIHOOD = -0.31

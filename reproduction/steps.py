@@ -22,17 +22,21 @@ from reproduction.paper_day import (
     paper_day_score,
 )
 from reproduction.subject import CHINO
-from sunveil.paper import paper_score, posterior_score
-from sunveil.plots.embed import loose_figure
-from sunveil.plots.style import ACCENT, CONTRAST, INK, QUIET, SMALL, dress, name_axes
-from sunveil.privacy.dpbo import DPBO, PosteriorScore
+from sunveil.estimates.inference_options import DayGroup
+from sunveil.paper.dpbo import DPBO
+from sunveil.paper.fit import PosteriorScore, paper_score, posterior_score
+from sunveil.paper.grid_and_bayesian_search import SearchSettings, search_bayesian
+from sunveil.plots.style import ACCENT, CONTRAST, INK, QUIET, SMALL, dress, loose_figure, name_axes
+from sunveil.privacy.guarantees import Days
 from sunveil.privacy.mechanisms import Exponential
-from sunveil.privacy.units import Days
-from sunveil.profiles import DayGroup
-from sunveil.releases.choices import Choices
-from sunveil.releases.errors import Law, azimuth_errors, release_laws
-from sunveil.releases.utility import KnownSystem, simulated_systems
-from sunveil.search.bayesopt import SearchSettings, search_bayesian
+from sunveil.releases.expected_errors import (
+    KnownSystem,
+    Law,
+    azimuth_errors,
+    release_laws,
+    simulated_systems,
+)
+from sunveil.releases.release_choices import Choices
 from sunveil.site import Array
 
 if TYPE_CHECKING:

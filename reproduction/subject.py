@@ -15,13 +15,12 @@ from typing import Any
 
 import numpy as np
 
-from sunveil.arguments import check_fields
-from sunveil.checked import checked
+from sunveil._options import check_fields, checked
 from sunveil.errors import MeterError
-from sunveil.infer import record_span
+from sunveil.estimates.inference_options import DayGroup
+from sunveil.fleet.blocks import record_span
 from sunveil.meters import MeterOptions, Record, from_pandas, read_meters
 from sunveil.plots.style import place_name
-from sunveil.profiles import DayGroup
 from sunveil.simulate import SimulatedSky, SystemTruth, simulate_power, simulate_sky
 from sunveil.site import Losses, Mount, Plane, Site
 from sunveil.weather import Weather, get_weather

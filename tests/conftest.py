@@ -12,16 +12,8 @@ import pandas as pd
 import pytest
 from hypothesis import settings
 
-from sunveil.site import (
-    Losses,
-    Plane,
-    Site,
-    SkyModel,
-    ac_power,
-    cell_temperature,
-    dc_power,
-    plane_irradiance,
-)
+from sunveil.pv_model import ac_power, cell_temperature, dc_power, plane_irradiance
+from sunveil.site import Losses, Plane, Site, SkyModel
 from sunveil.weather import clearsky
 
 # How long an example takes says something of the machine, and nothing of the code.
@@ -38,7 +30,7 @@ def pytest_configure(config: pytest.Config) -> None:
     if MEMORY.is_dir() and shutil.disk_usage(MEMORY).free > ROOM:
         os.environ.setdefault("PYTEST_DEBUG_TEMPROOT", str(MEMORY))
     if getattr(config.option, "numprocesses", None) and not hasattr(config, "workerinput"):
-        code = "from sunveil.fleet.local import compile_before_workers as work; work()"
+        code = "from sunveil.inference.workers import compile_before_workers as work; work()"
         subprocess.run([sys.executable, "-c", code], check=True)
 
 

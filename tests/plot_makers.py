@@ -7,15 +7,21 @@ from dataclasses import replace
 
 import numpy as np
 
-from sunveil.estimate import Assumptions, ClockFinding, Estimate, Flag
-from sunveil.household import HouseholdEstimate
-from sunveil.infer import record_span
-from sunveil.meters.record import Label, Record
-from sunveil.planes import PlaneEstimate, TrackerEstimate
-from sunveil.quantities import Interval
+from sunveil.estimates import (
+    Assumptions,
+    ClockFinding,
+    Estimate,
+    Flag,
+    HouseholdEstimate,
+    Interval,
+    PlaneEstimate,
+    TrackerEstimate,
+)
+from sunveil.fleet.blocks import record_span
+from sunveil.meters import Label, Record
+from sunveil.pv_model import sky_at, unit_power
 from sunveil.simulate import SystemTruth
 from sunveil.site import Losses, Plane, Site
-from sunveil.sky import sky_at, unit_power
 from sunveil.weather import Weather, clearsky
 
 GOLDEN = Site(39.742, -105.1727, 1795.0)

@@ -11,16 +11,15 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from sunveil.arguments import hints_of
+from sunveil._options import hints_of
 
 PACKAGES = (
     "sunveil",
     "sunveil.client",
     "sunveil.engine",
-    "sunveil.fleet",
+    "sunveil.inference",
     "sunveil.meters",
     "sunveil.plots",
-    "sunveil.report",
     "sunveil.simulate",
     "sunveil.weather",
 )

@@ -14,42 +14,44 @@ import numpy as np
 import pandas as pd
 
 from plot_makers import GOLDEN, ROOF, estimate_of
-from sunveil.arguments import fits
+from sunveil._options import fits
 from sunveil.engine import SkyTable, make_sky_table
-from sunveil.fleet.results import FleetRows
+from sunveil.estimates import Interval
+from sunveil.estimates.read_write import FleetRows
+from sunveil.example_publication import example_homes, example_power, example_tables
 from sunveil.grids import Grid, plane_grid
-from sunveil.ledger.promise import Promise
-from sunveil.ledger.records import Question
-from sunveil.losses import Losses
-from sunveil.meters import MeterOptions
-from sunveil.meters.record import Record
-from sunveil.plane import Plane
-from sunveil.power.examples import example_homes, example_power, example_tables
-from sunveil.power.result import FleetPower
-from sunveil.privacy.counting import Counts, DiscreteGaussian, DiscreteLaplace, Sensitivity
-from sunveil.privacy.dpbo import DPBO, PosteriorScore
-from sunveil.privacy.guarantee import ConcentratedGuarantee, Guarantee
-from sunveil.privacy.mechanisms import Exponential, PermuteAndFlip
-from sunveil.privacy.score import Axis, Placement, Score
-from sunveil.privacy.units import Days, Readings, System
-from sunveil.privacy.window import Window
-from sunveil.publish.bins import Bins
-from sunveil.publish.clip import ClipRule
-from sunveil.publish.publication import Publication
-from sunveil.publish.spending import Spending
-from sunveil.publish.tables import TableChoices
-from sunveil.publish.terms import ReleaseTerms
-from sunveil.quantities import Interval
-from sunveil.releases.choices import Choices
-from sunveil.releases.prior import PlanePrior
-from sunveil.report import Case
-from sunveil.scores import Capacities, RatioBins, Tolerance
-from sunveil.search.bayesopt import Scaling, SearchSettings
-from sunveil.search.gp import Kernel, Posterior
+from sunveil.ledger import Promise, Question
+from sunveil.meters import MeterOptions, Record
+from sunveil.paper import DPBO
+from sunveil.paper.fit import PosteriorScore
+from sunveil.paper.grid_and_bayesian_search import Kernel, Posterior, Scaling, SearchSettings
+from sunveil.plots import Case
+from sunveil.power.power_result import FleetPower
+from sunveil.privacy import (
+    ConcentratedGuarantee,
+    Days,
+    DiscreteGaussian,
+    DiscreteLaplace,
+    Guarantee,
+    PermuteAndFlip,
+    Readings,
+    Score,
+    System,
+)
+from sunveil.privacy.discrete_noise import Counts, Sensitivity, Spending
+from sunveil.privacy.mechanisms import Axis, Exponential, Placement
+from sunveil.privacy.two_level_window import Window
+from sunveil.publication import Publication
+from sunveil.publication.published_tables import Bins
+from sunveil.publish.capacity_cap import ClipRule
+from sunveil.publish.fleet_tables import TableChoices
+from sunveil.pv_model import Sky, sky_at
+from sunveil.releases import Choices
+from sunveil.releases.fleet_releases import ReleaseTerms
+from sunveil.releases.prior_and_votes import PlanePrior
+from sunveil.releases.score_kernels import Capacities, RatioBins, Tolerance
 from sunveil.simulate import FaultRates, FleetSpec, NetMix, SystemTruth, Tracker
-from sunveil.site import Site
-from sunveil.sky_instants import Sky, sky_at
-from sunveil.timegrid import TimeGrid
+from sunveil.site import Losses, Plane, Site, TimeGrid
 from sunveil.weather import Weather, WeatherCache, clearsky
 
 CELL_AXES = (Axis(8, 45.0, wraps=True), Axis(5, 10.0))

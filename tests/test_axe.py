@@ -9,10 +9,9 @@ from axe_playwright_python.sync_playwright import Axe
 from playwright.sync_api import sync_playwright
 
 from plot_makers import estimate_of, pair_of, sunny
-from sunveil.estimate import Flag
-from sunveil.report import Case
-from sunveil.report.fleet import render_fleet_page
-from sunveil.report.page import render_report
+from sunveil.estimates import Flag
+from sunveil.plots import Case
+from sunveil.plots.html_report import render_fleet_page, render_report
 from test_report_fleet import RUN, SUMMARY
 
 CHROMIUM = "/usr/bin/chromium"

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from benchmarks.calibrate import Miss, across, calibration_lines, left_out, needed, year_spread
-from sunveil.estimate import YearEstimate
+from sunveil.estimates import YearEstimate
 
 
 def drawn(count, deviation, own=0.0):

@@ -5,8 +5,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sunveil.cell import SIZE, Cell, Places, as_placed, cell_of
 from sunveil.errors import ParameterError
+from sunveil.grids import SIZE, Cell, Places, as_placed, cell_of
 from sunveil.site import Site, normals
 
 

@@ -13,7 +13,7 @@ import pandas as pd
 import pytest
 from numpy.typing import NDArray
 
-from sunveil.checked import checked
+from sunveil._options import checked
 from sunveil.errors import ParameterError
 
 if TYPE_CHECKING:

@@ -11,12 +11,19 @@ from types import ModuleType
 import pytest
 
 import sunveil
-from sunveil.estimate import Assumptions, ClockFinding, DaylightSaving, Estimate, Flag
-from sunveil.extras import EXTRAS
-from sunveil.household import HouseholdEstimate
+from sunveil._extras import EXTRAS
+from sunveil.estimates import (
+    Assumptions,
+    ClockFinding,
+    Estimate,
+    Flag,
+    HouseholdEstimate,
+    Interval,
+    TrackerEstimate,
+)
+from sunveil.estimates.intervals_and_rounding import with_pairs
+from sunveil.estimates.planes_and_intervals import DaylightSaving
 from sunveil.meters import Label
-from sunveil.planes import TrackerEstimate
-from sunveil.quantities import Interval, with_pairs
 from sunveil.site import Losses, Plane
 
 ROOT = Path(__file__).parents[1]

@@ -14,23 +14,21 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from sunveil.errors import ParameterError
-from sunveil.estimate import (
-    FLAG_MEANINGS,
+from sunveil.estimates import (
     Assumptions,
     ClockFinding,
-    ClockStep,
-    DaylightSaving,
     Estimate,
     Flag,
+    HouseholdEstimate,
+    Interval,
+    PlaneEstimate,
     Quality,
+    TrackerEstimate,
     YearEstimate,
-    judge,
 )
-from sunveil.estimate_flags import FAIR_FLAGS, POOR_FLAGS
-from sunveil.household import HouseholdEstimate
-from sunveil.meters.record import Label
-from sunveil.planes import PlaneEstimate, TrackerEstimate
-from sunveil.quantities import Interval
+from sunveil.estimates.flags_and_quality import FAIR_FLAGS, FLAG_MEANINGS, POOR_FLAGS, judge
+from sunveil.estimates.planes_and_intervals import ClockStep, DaylightSaving
+from sunveil.meters import Label
 from sunveil.site import Losses, Plane
 
 STEPS = (

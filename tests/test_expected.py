@@ -13,9 +13,8 @@ from benchmarks.expected import WORTHS, falling, make_table, real_share, weights
 from benchmarks.independent import independent_fleet
 from benchmarks.independent_sky import PLACES, SMOGGY, draw_aerosol
 from benchmarks.labelled import EDGES, QUANTITIES, SeriesErrors, measured, simulated_series
-from sunveil.releases.typical import typical_table
-from sunveil.simulate.noise import SolarCalendar
-from sunveil.simulate.sky import interval_middles
+from sunveil.releases.expected_errors import typical_table
+from sunveil.simulate.simulated_sky import SolarCalendar, interval_middles
 
 SEED = 3
 ASKED = {"readings": (0.1, 1.0), "days": (1.0,), "system": (8.0,)}

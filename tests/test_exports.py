@@ -13,12 +13,12 @@ import sunveil
 
 FIRST = (
     "import sunveil",
-    "import sunveil.infer",
-    "from sunveil.infer import Options",
+    "import sunveil.inference.infer",
+    "from sunveil.estimates.inference_options import Options",
     "from sunveil import infer_frame",
-    "import sunveil; sunveil.infer; import sunveil.infer",
-    "import sunveil.cli.run",
-    "import importlib; importlib.import_module('sunveil.infer')",
+    "import sunveil; sunveil.infer; import sunveil.inference.infer",
+    "import sunveil.weather.sources",
+    "import importlib; importlib.import_module('sunveil.inference.infer')",
 )
 
 
@@ -59,7 +59,7 @@ for first in {FIRST!r}:
     import sunveil
     from sunveil import infer
     assert type(sunveil.infer) is type(infer) is type(lambda: 0), first
-    assert sys.modules["sunveil.infer"].infer is infer is sunveil.infer, first
+    assert sys.modules["sunveil.inference.infer"].infer is infer is sunveil.infer, first
 print("seen", len({FIRST!r}))
 """
     done = subprocess.run(

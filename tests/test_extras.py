@@ -11,9 +11,9 @@ from pathlib import Path
 
 import pytest
 
+from sunveil._extras import EXTRAS, require_extras
 from sunveil.cli import main
 from sunveil.errors import MissingExtra, ParameterError
-from sunveil.extras import EXTRAS, require_extras
 
 ROOT = Path(__file__).parents[1]
 PACKAGE = ROOT / "src" / "sunveil"
@@ -30,12 +30,11 @@ BROUGHT_BY = {"llvmlite": "numba"}
 NOT_IMPORTED = {"tzdata", "psycopg", "plotly"}
 # Who may import what extras bring; all others make do with the core. The longest prefix holds.
 ROOMS = {
-    "fleet/dask.py": {"dask"},
-    "fleet/page.py": {"report"},
+    "inference/workers.py": {"dask"},
     "plots/": {"report"},
+    "publication/": {"publish"},
     "publish/": {"publish"},
-    "publish/fitting.py": {"synthetic"},
-    "report/": {"report"},
+    "publish/fit_synthetic.py": {"synthetic"},
     "service/": {"service"},
 }
 CHARGED = ("--ledger", "{}/none", "--dataset", "d", "--epsilon", "1")

@@ -5,7 +5,7 @@ import stat
 
 import pytest
 
-from sunveil.files import write_whole
+from sunveil._files import write_whole
 
 
 def test_text_and_bytes_are_written_as_they_are(tmp_path):

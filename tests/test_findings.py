@@ -6,8 +6,8 @@ from dataclasses import replace
 import pytest
 
 from plot_makers import estimate_of, net_of, pair_of, tracker_of
-from sunveil.estimate import Flag, YearEstimate
-from sunveil.findings import (
+from sunveil.estimates import Flag, YearEstimate
+from sunveil.estimates.estimate_text import (
     clear_hours_words,
     flat_words,
     haze_words,

@@ -8,10 +8,10 @@ import pytest
 
 from sunveil.errors import ParameterError
 from sunveil.grids import Grid, plane_grid, product_grid
-from sunveil.site import Losses, Plane, Site
-from sunveil.sky import SHELTER, Sky, sky_at, unit_power
+from sunveil.pv_model import Sky, sky_at, unit_power
+from sunveil.site import SHELTER, Losses, Plane, Site
 from sunveil.weather import WeatherCache, clearsky
-from sunveil.weather.base import utc_seconds
+from sunveil.weather.weather_data import utc_seconds
 
 
 @pytest.fixture(scope="module")

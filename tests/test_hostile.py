@@ -7,7 +7,7 @@ import pytest
 from benchmarks.hostile import HostileCase, differences, quiet_fleet, try_cases
 from benchmarks.hostile_ways import STAMPS_MATTER, WAYS, Outcome
 from sunveil.errors import MeterError
-from sunveil.meters import read
+from sunveil.meters import read_files, record
 
 
 @pytest.mark.parametrize("way", list(WAYS))
@@ -20,12 +20,12 @@ def test_a_hostile_record_changes_nothing_of_the_others(way):
 def test_a_batch_that_is_aborted_is_seen(monkeypatch):
     def abort(raw, options, *, name):
         found = settle(raw, options, name=name)
-        if isinstance(found, read.RefusedSystem):
+        if isinstance(found, record.RefusedSystem):
             raise MeterError("planted")
         return found
 
-    settle = read.settle
-    monkeypatch.setattr(read, "settle", abort)
+    settle = read_files.settle
+    monkeypatch.setattr(read_files, "settle", abort)
     tried = try_cases(range(8), ways=["infer file --json"], say=lambda _: None)
     assert len({case.number for case, _ in tried.changed}) >= 2
 

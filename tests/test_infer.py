@@ -13,22 +13,16 @@ import pytest
 import sunveil
 from plot_makers import pair_of, sunny, tracker_of
 from sunveil.cli import main
+from sunveil.engine import Clock
+from sunveil.engine.clock_faults import repaired
 from sunveil.errors import MeterError, TooLittleData
-from sunveil.estimate import Estimate, Flag, Quality
-from sunveil.fleet import infer_fleet
-from sunveil.infer import (
-    Clock,
-    Method,
-    Options,
-    SiteSkies,
-    grid_of,
-    infer_record,
-    infer_records,
-    on_grid,
-    repaired,
-)
+from sunveil.estimates import Estimate, Flag, Quality
+from sunveil.estimates.inference_options import Method, Options, Search
+from sunveil.fleet.blocks import grid_of, on_grid
+from sunveil.inference import infer_fleet
+from sunveil.inference.fleet_part import SiteSkies
+from sunveil.inference.infer import infer_record, infer_records
 from sunveil.meters import Label, MeterOptions, from_pandas
-from sunveil.search import Search
 from sunveil.simulate import (
     clipped,
     draw_systems,
@@ -634,7 +628,7 @@ def test_one_system_gives_the_last_digit_of_the_fleets_row(demo_fleet):
 
 @pytest.mark.parametrize("told", [pair_of(), tracker_of()])
 def test_the_paper_s_one_plane_is_flagged_where_the_engine_tells_more(told, monkeypatch):
-    monkeypatch.setattr(sys.modules["sunveil.infer_records"], "_estimate", lambda *_, **__: told)
+    monkeypatch.setattr(sys.modules["sunveil.inference.infer"], "_estimate", lambda *_, **__: told)
     options = Options(method=Method.PAPER, search=Search.BAYESOPT)
     found = infer_record(*sunny(60), options=options)
     assert [each.plane for each in found.planes] == [found.plane]

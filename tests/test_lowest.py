@@ -14,9 +14,8 @@ import pyarrow.parquet as pq
 import pytest
 
 from sunveil.cli import main
-from sunveil.ledger.database import open_engine
-from sunveil.publish.fitting import sample_model
-from sunveil.publish.survival import Marginal
+from sunveil.ledger.ledger_database import open_engine
+from sunveil.publish.fit_synthetic import Marginal, sample_model
 
 LEDGER = ("--dataset", "d", "--epsilon", "1")
 

@@ -5,8 +5,7 @@ import pandas as pd
 import pvlib
 import pytest
 
-from sunveil.maps import altitude, monthly_turbidity
-from sunveil.site import Site
+from sunveil.site import Site, altitude, monthly_turbidity
 
 MONTHS = pd.date_range("2019-01-01", periods=12, freq="MS", tz="UTC")
 # the corners of the maps, whole degrees, which lie between two rows, and some others

@@ -12,7 +12,7 @@ from benchmarks.net_scores import Honesty, by_export, doubted, net_errors, score
 from benchmarks.net_separation import separate_by_context
 from benchmarks.net_simulated import load_on, loaded, without_pv
 from benchmarks.net_systems import KnownNet
-from sunveil.estimate import Flag
+from sunveil.estimates import Flag
 from sunveil.site import Plane, Site
 
 HERE = Site(40.0, 0.0, 0.0)

@@ -28,9 +28,9 @@ def test_a_package_gives_the_names_it_tells_of(package: ModuleType) -> None:
 @pytest.mark.parametrize(
     "first",
     [
-        "import sunveil.weather.clearsky",
-        "from sunveil.weather.clearsky import clear_light",
-        "from sunveil.weather import clearsky; import sunveil.weather.clearsky",
+        "import sunveil.weather.clear_sky",
+        "from sunveil.weather.clear_sky import clear_light",
+        "from sunveil.weather import clearsky; import sunveil.weather.clear_sky",
     ],
 )
 def test_the_clear_sky_is_the_function_whatever_was_imported_before(first: str) -> None:

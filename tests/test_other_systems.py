@@ -26,9 +26,10 @@ for module in pkgutil.walk_packages(sunveil.__path__, "sunveil."):
     if not {"service", "__main__"} & set(module.name.split(".")):
         importlib.import_module(module.name)
 from sunveil.cli import main
-from sunveil.ledger.ledger import Ledger, Promise, Question
-from sunveil.privacy.guarantee import Guarantee
-from sunveil.privacy.units import System
+from sunveil.ledger.ledger import Ledger
+from sunveil.ledger.promises import Promise, Question
+from sunveil.privacy.guarantees import Guarantee
+from sunveil.privacy.guarantees import System
 os.chdir(sys.argv[1])
 simulate = "simulate --systems 2 --out fleet".split()
 assert main(simulate) == 0

@@ -5,15 +5,16 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
+from sunveil.estimates.inference_options import DayGroup
 from sunveil.grids import plane_grid
 from sunveil.meters import Record, from_pandas
-from sunveil.paper import PaperFit, fit_paper, paper_grid, paper_score, resampled
-from sunveil.profiles import DayGroup, candidate_profiles
-from sunveil.scores import fit_score
-from sunveil.search.bayesopt import SearchSettings
+from sunveil.paper import fit_paper
+from sunveil.paper.daily_profiles import candidate_profiles
+from sunveil.paper.fit import PaperFit, fit_score, paper_grid, paper_score, resampled
+from sunveil.paper.grid_and_bayesian_search import SearchSettings
+from sunveil.pv_model import sky_at
 from sunveil.simulate import SimulatedSky, SystemTruth, simulate_power, simulate_sky
 from sunveil.site import Plane, Site
-from sunveil.sky import sky_at
 
 GOLDEN = Site(39.742, -105.1727, 1795.0)
 TRUTH = SystemTruth("west", GOLDEN, ((Plane(270.0, 18.0), 1.0),), 5.0)

@@ -11,9 +11,7 @@ from benchmarks.planes_scores import nearest_order, pair_errors, tracker_errors
 from benchmarks.planes_systems import KnownMounts, pairs
 from benchmarks.real_planes import flat_lines, mirrored, pair_lines
 from plot_makers import estimate_of
-from sunveil.estimate import Estimate, Flag
-from sunveil.planes import PlaneEstimate, TrackerEstimate
-from sunveil.quantities import Interval
+from sunveil.estimates import Estimate, Flag, Interval, PlaneEstimate, TrackerEstimate
 from sunveil.simulate import Tracker, draw_systems
 from sunveil.site import Plane, Site
 

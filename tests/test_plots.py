@@ -29,9 +29,10 @@ from plot_makers import (
     truth_of,
 )
 from sunveil.errors import ParameterError, TooLittleData, WeatherError
-from sunveil.estimate import ClockFinding, DaylightSaving, Estimate, YearEstimate
-from sunveil.infer import SiteSkies
-from sunveil.meters.record import Label, Record
+from sunveil.estimates import ClockFinding, Estimate, Interval, YearEstimate
+from sunveil.estimates.planes_and_intervals import DaylightSaving
+from sunveil.inference.fleet_part import SiteSkies
+from sunveil.meters import Label, Record
 from sunveil.plots import (
     mark_private,
     plot_clear_days,
@@ -45,14 +46,12 @@ from sunveil.plots import (
     plot_yearly_irradiance,
     plot_years,
 )
-from sunveil.plots.clear_days import clear_days
-from sunveil.plots.errors import azimuth_errors
-from sunveil.plots.score_map import agreement_map, around
-from sunveil.plots.seen import SeenReadings, seen_readings
-from sunveil.quantities import Interval
+from sunveil.plots.estimate_figures import clear_days
+from sunveil.plots.fleet_figures import azimuth_errors
+from sunveil.plots.skyline_and_scores import SeenReadings, agreement_map, around, seen_readings
+from sunveil.pv_model import plane_irradiance, sky_at, unit_power
 from sunveil.simulate import Tracker
-from sunveil.site import Array, Plane, Site, SkyModel, normals, plane_irradiance
-from sunveil.sky import sky_at, unit_power
+from sunveil.site import Array, Plane, Site, SkyModel, normals
 from sunveil.weather import Weather, clearsky
 
 CHINO = Site(34.0122, -117.6889, 200.0)

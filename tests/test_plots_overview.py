@@ -6,12 +6,12 @@ import matplotlib.pyplot as plt
 import numpy as np
 
 from plot_makers import GOLDEN, estimate_of, sunny
-from sunveil.estimate import YearEstimate
-from sunveil.estimate_source import EstimateSource
-from sunveil.plots.residuals import residual_table
-from sunveil.plots.seen import seen_readings
+from sunveil.estimates import YearEstimate
+from sunveil.estimates.estimates_table import EstimateSource
+from sunveil.inference.fleet_part import SiteSkies
+from sunveil.plots.estimate_figures import residual_table
+from sunveil.plots.skyline_and_scores import seen_readings
 from sunveil.plots.style import PRIVATE
-from sunveil.site_skies import SiteSkies
 
 
 def test_one_figure_shows_everything_that_an_estimate_rests_on():

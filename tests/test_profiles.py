@@ -10,9 +10,9 @@ from hypothesis import strategies as st
 from hypothesis.extra import numpy as arrays
 
 from sunveil.errors import TooLittleData
+from sunveil.estimates.inference_options import DayGroup
 from sunveil.meters import Record
-from sunveil.profiles import (
-    DayGroup,
+from sunveil.paper.daily_profiles import (
     candidate_profiles,
     correlation,
     group_of,
@@ -20,10 +20,10 @@ from sunveil.profiles import (
     prototypical_days,
     whole_days,
 )
+from sunveil.pv_model import sky_at, unit_power
 from sunveil.site import Plane, Site
-from sunveil.sky import sky_at, unit_power
 from sunveil.weather import Weather, WeatherCache, clearsky
-from sunveil.weather.base import utc_seconds
+from sunveil.weather.weather_data import utc_seconds
 
 GOLDEN = Site(39.742, -105.1727, 1795.0)
 CLEAR_DAYS = (date(2019, 1, 9), date(2019, 2, 20), date(2019, 3, 3))

@@ -24,8 +24,7 @@ from benchmarks.real_scores import (
 )
 from benchmarks.real_tables import interval_lines, summary_lines, system_lines
 from plot_makers import CAPACITY, GOLDEN, estimate_of, sunny
-from sunveil.estimate import Flag
-from sunveil.quantities import Interval
+from sunveil.estimates import Flag, Interval
 from sunveil.site import Plane
 
 HOUR = pd.Timedelta("1h")

@@ -22,20 +22,18 @@ from plot_makers import (
     truth_of,
 )
 from sunveil.errors import ParameterError, SunveilError, TooLittleData
-from sunveil.estimate import (
-    Assumptions,
-    ClockFinding,
-    ClockStep,
-    DaylightSaving,
-    Estimate,
-    Flag,
-    YearEstimate,
+from sunveil.estimates import Assumptions, ClockFinding, Estimate, Flag, Interval, YearEstimate
+from sunveil.estimates.planes_and_intervals import ClockStep, DaylightSaving
+from sunveil.meters import Label
+from sunveil.plots import Case, write_report
+from sunveil.plots.html_report import (
+    assumptions,
+    clock_words,
+    facts,
+    summary,
+    worth_drawing,
+    write_page,
 )
-from sunveil.meters.record import Label
-from sunveil.quantities import Interval
-from sunveil.report import Case, write_report
-from sunveil.report.page import worth_drawing, write_page
-from sunveil.report.words import assumptions, clock_words, facts, summary
 from sunveil.simulate import SystemTruth, Tracker
 from sunveil.site import Losses, Mount, Plane
 

@@ -5,10 +5,10 @@ import json
 import pytest
 
 from sunveil.errors import ParameterError
-from sunveil.estimate import Flag
-from sunveil.plots.embed import loose_figure
-from sunveil.plots.fleet_summary import plot_fleet_azimuths, plot_fleet_classes
-from sunveil.report.fleet import render_fleet_page, write_fleet_page
+from sunveil.estimates import Flag
+from sunveil.plots.fleet_figures import plot_fleet_azimuths, plot_fleet_classes
+from sunveil.plots.html_report import render_fleet_page, write_fleet_page
+from sunveil.plots.style import loose_figure
 
 RUN = {
     "settings": {

@@ -9,14 +9,14 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from sunveil.errors import ParameterError
-from sunveil.score_kernels import LANES
-from sunveil.scores import (
+from sunveil.paper.fit import fit_score
+from sunveil.releases.score_kernels import (
+    LANES,
     Capacities,
     RatioBins,
     Tolerance,
     count_days,
     count_readings,
-    fit_score,
     log_power,
     log_profiles,
 )

@@ -8,8 +8,8 @@ import pytest
 
 import sunveil
 from plot_makers import GOLDEN, estimate_of, net_of, net_sunny, sunny
-from sunveil.estimate import ClockFinding
-from sunveil.meters.record import Label
+from sunveil.estimates import ClockFinding
+from sunveil.meters import Label
 
 PLACE = {
     "latitude": GOLDEN.latitude, "longitude": GOLDEN.longitude, "altitude": GOLDEN.altitude,

@@ -10,6 +10,13 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from sunveil.errors import ParameterError
+from sunveil.pv_model import (
+    ac_power,
+    cell_temperature,
+    dc_power,
+    incidence_cosine,
+    plane_irradiance,
+)
 from sunveil.site import (
     CALIBRATION,
     LOSS_PARTS,
@@ -18,12 +25,7 @@ from sunveil.site import (
     Plane,
     Site,
     SkyModel,
-    ac_power,
-    cell_temperature,
-    dc_power,
-    incidence_cosine,
     normals,
-    plane_irradiance,
 )
 
 azimuths = st.floats(-720.0, 720.0)

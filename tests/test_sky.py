@@ -16,23 +16,24 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from sunveil.site import Losses, Plane, Site, SkyModel, incidence_cosine, normals, plane_irradiance
-from sunveil.sky import (
+from sunveil.pv_model import (
     LOWEST_FOR_DIFFUSE,
-    SHELTER,
     Sky,
     diffuse_modifiers,
     direct_modifier,
     extra_radiation,
+    incidence_cosine,
     part_load,
+    plane_irradiance,
     plane_light,
     relative_airmass,
     sky_at,
     sun_vectors,
     unit_power,
 )
+from sunveil.site import SHELTER, Losses, Plane, Site, SkyModel, normals
 from sunveil.weather import Weather, WeatherCache, clearsky
-from sunveil.weather.base import utc_seconds
+from sunveil.weather.weather_data import utc_seconds
 
 SITES = (
     Site(39.742, -105.1727, 1795.0),

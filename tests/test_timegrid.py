@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from sunveil.errors import ParameterError
-from sunveil.timegrid import TimeGrid
+from sunveil.site import TimeGrid
 
 
 def test_starts_are_evenly_spaced_instants():

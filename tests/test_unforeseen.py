@@ -11,6 +11,7 @@ import pytest
 import sunveil
 from sunveil.cli import main
 from sunveil.errors import SunveilError
+from sunveil.meters.build_record import to_record
 
 SECRET = "7.65432 kW at home"
 PLACE = ("--latitude", "39.742", "--longitude", "-105.1727")
@@ -44,7 +45,7 @@ def said(capsys):
 
 
 def test_an_inference_keeps_the_cause_and_logs_where_it_was(monkeypatch, caplog):
-    monkeypatch.setattr("sunveil.infer_records.infer_any_block", broken)
+    monkeypatch.setattr("sunveil.inference.infer.infer_any_block", broken)
     with pytest.raises(SunveilError, match="ArithmeticError") as failed:
         sunveil.infer(pd.Series(1.0, WEEK), latitude=39.7, longitude=-105.2, power_unit="kW")
     assert isinstance(failed.value.__cause__, ArithmeticError)
@@ -52,7 +53,7 @@ def test_an_inference_keeps_the_cause_and_logs_where_it_was(monkeypatch, caplog)
     assert "ArithmeticError at broken:" in caplog.text
 
 
-@pytest.mark.parametrize("at", ["infer_records.infer_any_block", "meters.read.to_record"])
+@pytest.mark.parametrize("at", ["inference.infer.infer_any_block", "meters.read_files.to_record"])
 def test_a_traceback_is_shown_to_who_asks_for_it(monkeypatch, caplog, said, meters, at):
     monkeypatch.setattr(f"sunveil.{at}", broken)
     code, text = said("infer", meters, *PLACE)
@@ -66,7 +67,7 @@ def test_a_traceback_is_shown_to_who_asks_for_it(monkeypatch, caplog, said, mete
 
 
 def test_a_fleet_logs_what_befell_a_system(monkeypatch, caplog, said, meters, tmp_path):
-    monkeypatch.setattr("sunveil.fleet.fitting.infer_any_block", broken)
+    monkeypatch.setattr("sunveil.inference.fleet_part.infer_any_block", broken)
     systems = tmp_path / "systems.csv"
     systems.write_text("system_id,latitude,longitude\nmeters,39.742,-105.1727\n")
     asked = ("infer", meters, "--systems", systems, "--workers", "1", "--out")
@@ -79,7 +80,7 @@ def test_a_fleet_logs_what_befell_a_system(monkeypatch, caplog, said, meters, tm
 
 
 def test_a_command_that_breaks_says_so_in_a_sentence(monkeypatch, said, meters):
-    monkeypatch.setattr("sunveil.meters.read.contents_of", broken)
+    monkeypatch.setattr("sunveil.meters.read_files.contents_of", broken)
     code, text = said("infer", meters, *PLACE)
     assert (code, text.count("\n")) == (70, 1)
     assert text.startswith("sunveil: unexpected ArithmeticError; run it again with SUNVEIL_DEBUG=1")
@@ -111,13 +112,13 @@ def test_a_release_says_and_logs_nothing_of_what_broke_for_a_reading(
     monkeypatch, caplog, said, meters
 ):
     asked = ("release", meters, *PLACE, "--protect", "days:1", "--epsilon", "1")
-    whole = sunveil.meters.assemble.to_record
+    whole = to_record
 
     def picky(raw, options):
         return broken() if raw.values.any() else whole(raw, options)
 
     calm = said(*asked)
-    monkeypatch.setattr("sunveil.publish.fleet_records.to_record", picky)
+    monkeypatch.setattr("sunveil.fleet.open.to_record", picky)
     code, text = said(*asked)
     assert (code, calm[0]) == (0, 0)
     assert len(text.splitlines()) == len(calm[1].splitlines())
@@ -128,8 +129,8 @@ def test_a_release_says_and_logs_nothing_of_what_broke_for_a_reading(
 
 
 def test_a_service_tells_its_log_alone_and_all_of_it_only_when_asked(monkeypatch):
-    from sunveil.service.network.logs import JsonLines, TextLines, WithoutTraceback
-    from sunveil.service.problems import internal_problem
+    from sunveil.service.context import internal_problem
+    from sunveil.service.health_and_metrics import JsonLines, TextLines, WithoutTraceback
 
     def logged(line):
         told = []

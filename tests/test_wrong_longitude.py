@@ -12,16 +12,17 @@ import pytest
 import sunveil
 from sunveil.cli import main
 from sunveil.errors import ParameterError
-from sunveil.estimate import Flag
-from sunveil.fleet import FleetSettings, infer_fleet
-from sunveil.fleet.systems import read_systems
+from sunveil.estimates import Flag
+from sunveil.estimates.inference_options import FleetSettings
+from sunveil.fleet.systems_table import read_systems
+from sunveil.inference import infer_fleet
 from sunveil.meters import MeterOptions, from_pandas
-from sunveil.privacy.units import Days
-from sunveil.publish.memory_systems import MemorySystems
+from sunveil.privacy import Days
+from sunveil.releases.fleet_releases import MemorySystems
 from sunveil.releases.release import release
-from sunveil.service.uploads.intake import take_in
-from sunveil.service.uploads.limits import ReadingLimits, UploadLimits
-from sunveil.service.uploads.receive import ReceivedFile
+from sunveil.service.settings import ReadingLimits, UploadLimits
+from sunveil.service.upload_checks import take_in
+from sunveil.service.uploads import ReceivedFile
 from sunveil.weather import clearsky
 
 RIGHT, WRONG = -105.1727, 105.1727
@@ -115,7 +116,7 @@ def test_an_inference_says_which_longitude_would_fit(power, tmp_path, way):
 
 
 def test_no_reading_is_looked_at(power, monkeypatch):
-    monkeypatch.setattr("sunveil.infer_records.infer_any_block", None)
+    monkeypatch.setattr("sunveil.inference.infer.infer_any_block", None)
     for values in (power, power * np.nan, power * 0.0):
         record = from_pandas(values.tz_convert(ZONE), cleaning="each", power_unit="kW")
         with pytest.raises(ParameterError) as caught:

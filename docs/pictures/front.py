@@ -9,13 +9,15 @@ from matplotlib.lines import Line2D
 from matplotlib.patches import FancyArrowPatch, FancyBboxPatch
 from scenes import Scene, draw_carpet, draw_interval, draw_truth, dress_compass, scene, weather
 
+from sunveil.fleet.blocks import time_grid_of
 from sunveil.meters import from_pandas
+from sunveil.meters.record import prepared
 from sunveil.plots.style import ACCENT, CONTRAST, INK, QUIET, SMALL, USUAL, as_polar
+from sunveil.privacy.guarantees import Days
 from sunveil.privacy.mechanisms import PermuteAndFlip
-from sunveil.privacy.units import Days
-from sunveil.releases.choices import Choices
-from sunveil.releases.frame import make_frame, prepared, time_grid_of
-from sunveil.releases.score import unit_score
+from sunveil.releases.candidate_frame import make_frame
+from sunveil.releases.release_choices import Choices
+from sunveil.releases.scores import unit_score
 
 UNIT, EPSILON = Days(1), 0.2
 # Answers that are rarer than this are too small to see.

@@ -13,8 +13,9 @@ from matplotlib.lines import Line2D
 from scenes import CITY, CLOCK, Scene, draw_interval, draw_truth, scene, sky, weather
 
 import sunveil
+from sunveil.inference.fleet_part import SiteSkies
 from sunveil.plots import plot_clear_days, plot_score_map
-from sunveil.plots.seen import seen_readings
+from sunveil.plots.skyline_and_scores import seen_readings
 from sunveil.plots.style import (
     ACCENT,
     CONTRAST,
@@ -26,7 +27,6 @@ from sunveil.plots.style import (
     name_axes,
 )
 from sunveil.simulate import fast_clock, simulate_loads
-from sunveil.site_skies import SiteSkies
 
 # Which days the meters are shown on: a clear one and one with clouds.
 SHOWN_DAYS = ("2019-06-11", "2019-06-13")

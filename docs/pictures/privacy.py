@@ -14,14 +14,12 @@ from scenes import draw_carpet, scene
 
 from sunveil.errors import BudgetExceeded
 from sunveil.ledger.ledger import Ledger
-from sunveil.ledger.promise import Promise
-from sunveil.ledger.records import Question
+from sunveil.ledger.promises import Promise, Question
 from sunveil.plots.style import ACCENT, CONTRAST, FAINT, INK, QUIET, SMALL, USUAL, dress, name_axes
-from sunveil.privacy.guarantee import Guarantee
-from sunveil.privacy.units import Days, Readings, System
-from sunveil.releases.choices import Choices
-from sunveil.releases.typical import typical_errors
-from sunveil.timegrid import TimeGrid
+from sunveil.privacy.guarantees import Days, Guarantee, Readings, System
+from sunveil.releases.expected_errors import typical_errors
+from sunveil.releases.release_choices import Choices
+from sunveil.site import TimeGrid
 
 GREEN = "#009E73"
 UNITS = (

@@ -22,7 +22,7 @@ import matplotlib.pyplot as plt
 import numpy as np
 import pandas as pd
 
-from sunveil.fleet import infer_fleet
+from sunveil.inference.fleet_run import infer_fleet
 from sunveil.simulate import CITIES, FleetSpec, Place, write_fleet
 
 work = tempfile.TemporaryDirectory()

@@ -19,16 +19,16 @@ import matplotlib.pyplot as plt
 import numpy as np
 
 import sunveil
-from sunveil.plots.power import plot_power_day
-from sunveil.power.answers import minimum_load_day, peak_day
-from sunveil.power.examples import example_tables
+from sunveil.example_publication import example_tables
+from sunveil.plots.publication_figures import plot_power_day
+from sunveil.power.planning_questions import minimum_load_day, peak_day
 from sunveil.simulate import simulate_sky
 
 site = sunveil.Site(latitude=39.74, longitude=-105.17)
 zone = "America/Denver"
 tables = example_tables(3000)
 sky = simulate_sky(site, 2023, seed=1, step_minutes=15)
-found = sunveil.power(
+found = sunveil.fleet_power(
     tables,
     site,
     start="2023-01-01",

@@ -16,13 +16,13 @@ import matplotlib.pyplot as plt
 import numpy as np
 
 import sunveil
-from sunveil.power.answers import steepest_ramps
-from sunveil.power.examples import example_tables
+from sunveil.example_publication import example_tables
+from sunveil.power.planning_questions import steepest_ramps
 from sunveil.simulate import simulate_sky
 
 site = sunveil.Site(latitude=39.74, longitude=-105.17)
 sky = simulate_sky(site, 2023, seed=1, step_minutes=15)
-found = sunveil.power(
+found = sunveil.fleet_power(
     example_tables(3000),
     site,
     start="2023-01-01",

@@ -17,12 +17,12 @@ import matplotlib.pyplot as plt
 import numpy as np
 
 import sunveil
-from sunveil.power.answers import facing_at_evening
-from sunveil.power.examples import example_tables
+from sunveil.example_publication import example_tables
+from sunveil.power.planning_questions import facing_at_evening
 
 site = sunveil.Site(latitude=39.74, longitude=-105.17)
 zone = "America/Denver"
-found = sunveil.power(
+found = sunveil.fleet_power(
     example_tables(3000), site, start="2023-06-01T07:00", end="2023-09-01T07:00", draws=60
 )
 sectors = {"east": 90.0, "south": 180.0, "west": 270.0}

@@ -16,12 +16,12 @@ it takes to cross the feeder, and on how many modules there are: which only the 
 import matplotlib.pyplot as plt
 
 import sunveil
-from sunveil.power.answers import cloud_front
-from sunveil.power.examples import example_tables
+from sunveil.example_publication import example_tables
+from sunveil.power.planning_questions import cloud_front
 
 site = sunveil.Site(latitude=39.74, longitude=-105.17)
 tables = example_tables(600, feeders=("F1", "F2"))
-found = sunveil.power(
+found = sunveil.fleet_power(
     tables, site, start="2023-06-20T06:00", end="2023-06-22T06:00", step_minutes=5, draws=200
 )
 

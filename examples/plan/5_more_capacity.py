@@ -15,13 +15,13 @@ the mix does not need to know the roofs.
 import matplotlib.pyplot as plt
 
 import sunveil
-from sunveil.plots.power import plot_power_day
-from sunveil.power.answers import more_capacity
-from sunveil.power.examples import example_homes, example_tables
+from sunveil.example_publication import example_homes, example_tables
+from sunveil.plots.publication_figures import plot_power_day
+from sunveil.power.planning_questions import more_capacity
 
 site = sunveil.Site(latitude=39.74, longitude=-105.17)
 zone = "America/Denver"
-found = sunveil.power(
+found = sunveil.fleet_power(
     example_tables(3000), site, start="2023-06-15T06:00", end="2023-06-22T06:00", draws=200
 )
 

@@ -17,12 +17,12 @@ import matplotlib.pyplot as plt
 import numpy as np
 
 import sunveil
-from sunveil.power.examples import example_tables
-from sunveil.power.exports import bus_frame, write_opendss
+from sunveil.example_publication import example_tables
+from sunveil.power.grid_model_exports import bus_frame, write_opendss
 
 site = sunveil.Site(latitude=39.74, longitude=-105.17)
 feeders = ("F1", "F2", "F3")
-found = sunveil.power(
+found = sunveil.fleet_power(
     example_tables(450, feeders=feeders),
     site,
     start="2023-06-21T07:00",

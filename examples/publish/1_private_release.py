@@ -14,10 +14,10 @@ what comes out. This example makes one, and shows what more or less privacy cost
 import matplotlib.pyplot as plt
 
 import sunveil
-from sunveil.releases.choices import Choices
-from sunveil.releases.typical import typical_errors
+from sunveil.releases.expected_errors import typical_errors
+from sunveil.releases.release_choices import Choices
 from sunveil.simulate import SystemTruth, simulate_power, simulate_sky
-from sunveil.timegrid import TimeGrid
+from sunveil.site import TimeGrid
 
 site = sunveil.Site(latitude=39.74, longitude=-104.99)
 plane = sunveil.Plane(surface_azimuth=215.0, surface_tilt=28.0)

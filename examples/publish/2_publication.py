@@ -21,13 +21,13 @@ import matplotlib.pyplot as plt
 import numpy as np
 
 from sunveil import System
+from sunveil.example_publication import example_homes
 from sunveil.ledger.ledger import Ledger
-from sunveil.ledger.promise import Promise
-from sunveil.power.examples import example_homes
-from sunveil.publish.account import PublicationAccount
-from sunveil.publish.bins import Bins
-from sunveil.publish.folder import read_table, write_publication
-from sunveil.publish.tables import TableChoices, plan_fleet, publish_fleet
+from sunveil.ledger.promises import Promise
+from sunveil.publication.publication_folder import read_table, write_publication
+from sunveil.publication.published_tables import Bins
+from sunveil.publish.fleet_tables import TableChoices, plan_fleet, publish_fleet
+from sunveil.publish.release_card import PublicationAccount
 
 rows = example_homes(2000)
 rows

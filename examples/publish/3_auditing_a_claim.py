@@ -20,9 +20,8 @@ import matplotlib.pyplot as plt
 import numpy as np
 
 from sunveil import Readings
-from sunveil.privacy.audit import audit_exact, audit_sampler, privacy_loss
-from sunveil.privacy.mechanisms import PermuteAndFlip
-from sunveil.privacy.score import Score
+from sunveil.privacy.mechanism_audit import audit_exact, audit_sampler, privacy_loss
+from sunveil.privacy.mechanisms import PermuteAndFlip, Score
 
 rng = np.random.default_rng(1)
 counts = rng.integers(40, 60, size=12)

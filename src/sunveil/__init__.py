@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from sunveil.ondemand import on_demand
+from sunveil._lazy import lazy_names
 
 if TYPE_CHECKING:
     from sunveil.errors import (
@@ -22,20 +22,21 @@ if TYPE_CHECKING:
         TooLittleData,
         WeatherError,
     )
-    from sunveil.estimate import Estimate, Flag
-    from sunveil.frame_estimates import FrameEstimates
-    from sunveil.household import HouseholdEstimate
-    from sunveil.infer import infer, infer_frame, infer_record
-    from sunveil.meters import Record, read_meters
-    from sunveil.planes import PlaneEstimate, TrackerEstimate
-    from sunveil.power.make import power
-    from sunveil.privacy.units import Days, Readings, System
-    from sunveil.quantities import Interval
-    from sunveil.releases.answer import Release
+    from sunveil.estimates.estimates_table import Estimate, FrameEstimates
+    from sunveil.estimates.flags_and_quality import Flag
+    from sunveil.estimates.household_load import HouseholdEstimate
+    from sunveil.estimates.intervals_and_rounding import Interval
+    from sunveil.estimates.planes_and_intervals import PlaneEstimate, TrackerEstimate
+    from sunveil.inference.infer import infer, infer_frame, infer_record, separate
+    from sunveil.meters.read_files import read_meters
+    from sunveil.meters.record import Record
+    from sunveil.power.compute_power import fleet_power
+    from sunveil.privacy.guarantees import Days, Readings, System
     from sunveil.releases.release import release
-    from sunveil.separate import separate
+    from sunveil.releases.release_answer import Release
     from sunveil.site import Losses, Plane, Site
-    from sunveil.weather import Weather, get_weather
+    from sunveil.weather.sources import get_weather
+    from sunveil.weather.weather_data import Weather
 
 __version__ = "0.2.0"
 
@@ -62,38 +63,60 @@ __all__ = [
     "TrackerEstimate",
     "Weather",
     "WeatherError",
+    "fleet_power",
     "get_weather",
     "infer",
     "infer_frame",
     "infer_record",
-    "power",
     "read_meters",
     "release",
     "separate",
 ]
 
-_HOMES = {
-    "sunveil.errors": (
-        "MeterError",
-        "ParameterError",
-        "SourceError",
-        "SunveilError",
-        "TooLittleData",
-        "WeatherError",
-    ),
-    "sunveil.estimate": ("Estimate", "Flag"),
-    "sunveil.frame_estimates": ("FrameEstimates",),
-    "sunveil.household": ("HouseholdEstimate",),
-    "sunveil.infer": ("infer", "infer_frame", "infer_record"),
-    "sunveil.meters": ("Record", "read_meters"),
-    "sunveil.planes": ("PlaneEstimate", "TrackerEstimate"),
-    "sunveil.power.make": ("power",),
-    "sunveil.privacy.units": ("Days", "Readings", "System"),
-    "sunveil.quantities": ("Interval",),
-    "sunveil.releases.answer": ("Release",),
-    "sunveil.releases.release": ("release",),
-    "sunveil.separate": ("separate",),
-    "sunveil.site": ("Losses", "Plane", "Site"),
-    "sunveil.weather": ("Weather", "get_weather"),
-}
-on_demand(__name__, _HOMES)
+__getattr__ = lazy_names(
+    __name__,
+    {
+        "sunveil.errors": (
+            "MeterError",
+            "ParameterError",
+            "SourceError",
+            "SunveilError",
+            "TooLittleData",
+            "WeatherError",
+        ),
+        "sunveil.estimates.estimates_table": (
+            "Estimate",
+            "FrameEstimates",
+        ),
+        "sunveil.estimates.flags_and_quality": ("Flag",),
+        "sunveil.estimates.household_load": ("HouseholdEstimate",),
+        "sunveil.estimates.intervals_and_rounding": ("Interval",),
+        "sunveil.estimates.planes_and_intervals": (
+            "PlaneEstimate",
+            "TrackerEstimate",
+        ),
+        "sunveil.inference.infer": (
+            "infer",
+            "infer_frame",
+            "infer_record",
+            "separate",
+        ),
+        "sunveil.meters.read_files": ("read_meters",),
+        "sunveil.meters.record": ("Record",),
+        "sunveil.power.compute_power": ("fleet_power",),
+        "sunveil.privacy.guarantees": (
+            "Days",
+            "Readings",
+            "System",
+        ),
+        "sunveil.releases.release": ("release",),
+        "sunveil.releases.release_answer": ("Release",),
+        "sunveil.site": (
+            "Losses",
+            "Plane",
+            "Site",
+        ),
+        "sunveil.weather.sources": ("get_weather",),
+        "sunveil.weather.weather_data": ("Weather",),
+    },
+)

@@ -1,4 +1,4 @@
-"""``python -m sunveil``, which is the ``sunveil`` command."""
+"""`python -m sunveil`."""
 
 from __future__ import annotations
 

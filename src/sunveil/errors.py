@@ -30,9 +30,14 @@ from enum import StrEnum
 from logging import Logger
 
 _ASKED = re.compile("⟦([a-z_]+)(?:=([^⟧]*))?⟧")
+
+
 _FLAGS = frozenset({"negate", "net", "force", "restart"})
+
+
 # The environment's name for the interface that a command is started from.
 INTERFACE = "SUNVEIL_INTERFACE"
+
 
 # What the curator's form of the service calls them.
 FORM_LABELS = {

@@ -1,37 +1,219 @@
-"""Where a system is, how it faces, and what it gives: the PVWatts v5 chain of the paper's II-A.
-
-The chain is pvlib's, step by step: :func:`incidence_cosine` is the paper's eq. 1,
-:func:`plane_irradiance` its eq. 2, :func:`cell_temperature`, :func:`dc_power` and
-:func:`ac_power` its eq. 3. It is written for clarity, for one plane at a time;
-:mod:`sunveil.grids` does the same for thousands of planes at once and is tested against it.
-"""
+"""Site, plane, losses and grid of times; altitudes."""
 
 from __future__ import annotations
 
 import math
 from dataclasses import dataclass
 from enum import StrEnum
+from functools import lru_cache
+from importlib.resources import files
+from types import MappingProxyType
 from typing import Any
 
 import numpy as np
 import pandas as pd
 import pvlib
+from numpy.typing import NDArray
 
-from sunveil import maps
-from sunveil.arguments import is_number, number, shown, together
-from sunveil.checked import checked
+from sunveil._options import check_fields, checked, is_number, number, shown
 from sunveil.errors import ParameterError
-from sunveil.losses import CALIBRATION as CALIBRATION
-from sunveil.losses import LOSS_PARTS as LOSS_PARTS
-from sunveil.losses import RUNNING_LOSSES as RUNNING_LOSSES
-from sunveil.losses import Losses as Losses
-from sunveil.losses import Mount as Mount
-from sunveil.plane import Array as Array
-from sunveil.plane import Plane as Plane
-from sunveil.plane import normals as normals
+
+
+class Mount(StrEnum):
+    """How the modules are mounted, which decides how hot they run."""
+
+    UNKNOWN = "unknown"
+    RACK = "rack"
+    ROOF = "roof"
+
+    @property
+    def heat(self) -> float:
+        """How much more the modules warm above the air than on Faiman's open rack, as a factor."""
+        return {"unknown": 1.25, "rack": 1.0, "roof": 1.5}[self.value]
+
+
+# What PVWatts 5 takes off the DC power of a system that runs, under a sky that nothing hides. Its
+# shading, snow and availability are left out: an inference rests on hours without them.
+LOSS_PARTS = MappingProxyType(
+    {
+        "soiling": 0.02,
+        "mismatch": 0.02,
+        "wiring": 0.02,
+        "connections": 0.005,
+        "light-induced degradation": 0.015,
+        "nameplate rating": 0.01,
+    }
+)
+
+
+# How much more than that real, labelled systems give on clear days, in the mean
+# (``python -m benchmarks.calibrate``).
+CALIBRATION = 1.04
+
+
+RUNNING_LOSSES = round(1.0 - CALIBRATION * math.prod(1.0 - part for part in LOSS_PARTS.values()), 3)
+
+
+@dataclass(frozen=True, slots=True)
+class Losses:
+    """Losses between the light on the modules and the meter.
+
+    They are assumed, never inferred, and named in every result.
+
+    Parameters
+    ----------
+    system
+        Soiling, wiring, mismatch and the like, as a fraction of DC power; the default is
+        :data:`LOSS_PARTS` together, corrected by :data:`CALIBRATION`. Below zero where a system
+        gives more than its nameplate says.
+    inverter_efficiency
+        Nominal inverter efficiency, as a fraction.
+    gamma_pdc
+        Temperature coefficient of DC power. [1/°C]
+    """
+
+    system: float = RUNNING_LOSSES
+    inverter_efficiency: float = 0.96
+    gamma_pdc: float = -0.004
+
+    def __post_init__(self) -> None:
+        check_fields(self)
+        if not -0.2 <= self.system < 1.0:
+            raise ParameterError(f"system losses must be in [-0.2, 1), and {self.system:g} is not")
+        if not 0.5 <= self.inverter_efficiency <= 1.0:
+            raise ParameterError(
+                f"inverter_efficiency must be in [0.5, 1], and {self.inverter_efficiency:g} is not"
+            )
+        if not -0.02 <= self.gamma_pdc <= 0.0:
+            raise ParameterError(
+                f"gamma_pdc must be in [-0.02, 0] per °C, and {self.gamma_pdc:g} is not"
+            )
+
+    @classmethod
+    def of(cls, given: Losses | float | None) -> Losses:
+        """Return losses given as such, or as the fraction that the system loses alone.
+
+        Parameters
+        ----------
+        given
+            Losses; a fraction, such as 0.1; or None, for the assumed ones.
+        """
+        if given is None:
+            return cls()
+        if isinstance(given, cls):
+            return given
+        if not is_number(given):
+            raise ParameterError(
+                f"losses must be a fraction such as 0.1, or Losses, and {shown(given)} is not"
+            )
+        return cls(system=float(given))  # type: ignore[arg-type]
+
+    @property
+    def parts(self) -> dict[str, float]:
+        """What the system losses are made of: the assumed parts, or all of them as given."""
+        if self.system != RUNNING_LOSSES:
+            return {"given": self.system}
+        return {**LOSS_PARTS, "calibration on real systems": round(1.0 - CALIBRATION, 3)}
+
+    @property
+    def factor(self) -> float:
+        """AC power per unit of DC power far from the inverter's limit."""
+        return (1.0 - self.system) * self.inverter_efficiency
+
+
+ROWS, COLUMNS = 2160, 4320
+
+
+# What the map of altitudes has where nothing is known.
+_UNKNOWN = 255
+
+
+# Neighbouring places lie in the same pieces of a file, which are kept unpacked. [bytes]
+_KEPT = 8 << 20
+
+
+def altitude(latitude: float, longitude: float) -> float:
+    """Return the coarse height of a place above the sea, as pvlib looks it up. [m]"""
+    found = int(_value("Altitude", "Altitude", latitude, longitude))
+    return 0.0 if found == _UNKNOWN else 28.0 * found - 450.0
+
+
+def monthly_turbidity(latitude: float, longitude: float) -> NDArray[np.float64]:
+    """Return Linke's turbidity of a place in each month, as pvlib looks it up."""
+    return np.asarray(_value("LinkeTurbidities", "LinkeTurbidity", latitude, longitude) / 20.0)
+
+
+def _value(file: str, name: str, latitude: float, longitude: float) -> NDArray[np.uint8]:
+    """Return what a map has at a place: a number, or one for each month."""
+    row = _index(latitude, first=90.0, per_degree=ROWS / -180.0, count=ROWS)
+    column = _index(longitude, first=-180.0, per_degree=COLUMNS / 360.0, count=COLUMNS)
+    return np.asarray(_opened(file, name)[row, column])
+
+
+def _index(degrees: float, *, first: float, per_degree: float, count: int) -> int:
+    # whole degrees lie between two rows: only the same steps as pvlib's choose the same one
+    middle = first + 1.0 / per_degree / 2.0
+    return min(max(round((degrees - middle) * per_degree), 0), count - 1)
+
+
+@lru_cache(maxsize=2)
+def _opened(file: str, name: str) -> Any:
+    """Return a map of pvlib's, opened."""
+    import h5py
+
+    path = str(files("pvlib") / "data" / f"{file}.h5")
+    # what is unpacked is forgotten when the map, not only the file, is closed
+    return h5py.File(path, "r", rdcc_nbytes=_KEPT)[name]
+
+
+Array = NDArray[np.float64]
+
+
+@dataclass(frozen=True, slots=True)
+class Plane:
+    """The orientation of an array: azimuth and tilt.
+
+    Parameters
+    ----------
+    surface_azimuth
+        Clockwise from north; brought into [0, 360). [degrees]
+    surface_tilt
+        From horizontal, in [0, 90]. [degrees]
+    """
+
+    surface_azimuth: float
+    surface_tilt: float
+
+    def __post_init__(self) -> None:
+        number("surface_azimuth", self.surface_azimuth, unit="of degrees")
+        number("surface_tilt", self.surface_tilt, low=0.0, high=90.0, unit="degrees")
+        object.__setattr__(self, "surface_azimuth", self.surface_azimuth % 360.0 % 360.0)
+
+    @property
+    def normal(self) -> Array:
+        """The unit vector out of the plane: east, north, up."""
+        both = normals(np.array([self.surface_azimuth]), np.array([self.surface_tilt]))
+        return np.asarray(both[0])
+
+    @checked
+    def angle_to(self, other: Plane) -> float:
+        """Return the angle between two planes. [degrees]"""
+        cosine = float(np.clip(self.normal @ other.normal, -1.0, 1.0))
+        return math.degrees(math.acos(cosine))
+
+
+def normals(surface_azimuth: Array, surface_tilt: Array) -> Array:
+    """Return the unit normals (east, north, up) of planes, one per row."""
+    azimuth, tilt = np.radians(surface_azimuth), np.radians(surface_tilt)
+    return np.stack(
+        [np.sin(tilt) * np.sin(azimuth), np.sin(tilt) * np.cos(azimuth), np.cos(tilt)], axis=-1
+    )
+
 
 # Wind at the modules over wind at 10 m, where weather services measure it.
 SHELTER = 0.5
+
+
 # By how much the air cools on each kilometre of height, near the ground over a year. [K/km]
 LAPSE = 5.5
 
@@ -71,7 +253,7 @@ class Site:
                     " north and east are positive"
                 )
         if self.altitude is None:
-            object.__setattr__(self, "altitude", maps.altitude(self.latitude, self.longitude))
+            object.__setattr__(self, "altitude", altitude(self.latitude, self.longitude))
         else:
             number("altitude", self.altitude, low=-500.0, high=9000.0, unit="metres")
 
@@ -129,82 +311,6 @@ class Site:
         )
 
 
-@checked
-def incidence_cosine(plane: Plane, zenith: Array, azimuth: Array) -> Array:
-    """Return cos θ of the angle of incidence: paper eq. 1.
-
-    Parameters
-    ----------
-    plane
-        The plane of the array.
-    zenith, azimuth
-        Position of the sun. [degrees]
-    """
-    together(zenith=zenith, azimuth=azimuth)
-    return np.asarray(
-        pvlib.irradiance.aoi_projection(plane.surface_tilt, plane.surface_azimuth, zenith, azimuth)
-    )
-
-
-@checked
-def plane_irradiance(
-    plane: Plane,
-    weather: pd.DataFrame,
-    sun: pd.DataFrame,
-    *,
-    sky_model: SkyModel = SkyModel.HAYDAVIES,
-    albedo: float = 0.2,
-    modifier: bool = True,
-) -> pd.DataFrame:
-    """Return what reaches the cells of a plane: paper eq. 2.
-
-    Parameters
-    ----------
-    plane
-        The plane of the array.
-    weather
-        ``ghi``, ``dni`` and ``dhi``. [W/m²]
-    sun
-        ``apparent_zenith`` and ``azimuth`` at the same times. [degrees]
-    sky_model
-        The model of the sky's diffuse light.
-    albedo
-        Fraction of global irradiance that the ground sends back.
-    modifier
-        Apply pvlib's physical incidence-angle modifier: the paper's f(θ) on the direct light and on
-        the light around the sun, and its hemispherical integrals (Marion) on the rest.
-
-    Returns
-    -------
-    pandas.DataFrame
-        ``poa_global`` and its parts ``poa_direct``, ``poa_sky_diffuse``,
-        ``poa_ground_diffuse``. [W/m²]
-    """
-    zenith, azimuth = (sun[name].to_numpy(np.float64) for name in ("apparent_zenith", "azimuth"))
-    ghi, dni = (weather[name].to_numpy(np.float64) for name in ("ghi", "dni"))
-    circumsolar, rest = _sky_parts(plane, weather, zenith, azimuth, sky_model=sky_model)
-    direct = dni * np.maximum(incidence_cosine(plane, zenith, azimuth), 0.0)
-    ground = np.asarray(pvlib.irradiance.get_ground_diffuse(plane.surface_tilt, ghi, albedo=albedo))
-    if modifier:
-        cosine = incidence_cosine(plane, zenith, azimuth)
-        beam = pvlib.iam.physical(np.degrees(np.arccos(np.clip(cosine, -1.0, 1.0))))
-        diffuse = pvlib.iam.marion_diffuse("physical", plane.surface_tilt)
-        direct, circumsolar = direct * beam, circumsolar * beam
-        rest = rest * float(diffuse["sky"])
-        # a flat plane sees no ground, and Marion's integral over nothing is not a number
-        ground = ground * float(np.nan_to_num(diffuse["ground"]))
-    out = pd.DataFrame(
-        {
-            "poa_direct": direct,
-            "poa_sky_diffuse": circumsolar + rest,
-            "poa_ground_diffuse": ground,
-        },
-        index=weather.index,
-    ).fillna(0.0)
-    out["poa_global"] = out.sum(axis=1)
-    return out
-
-
 def _sky_parts(
     plane: Plane, weather: pd.DataFrame, zenith: Array, azimuth: Array, *, sky_model: SkyModel
 ) -> tuple[Array, Array]:
@@ -225,60 +331,73 @@ def _sky_parts(
     return around, np.nan_to_num(np.asarray(parts["poa_sky_diffuse"], dtype=np.float64)) - around
 
 
-@checked
-def cell_temperature(poa_global: Array, temp_air: Array, wind_speed: Array) -> Array:
-    """Return the cell temperature by Faiman's model with pvlib's defaults. [°C]
+DAY = 86400
+
+
+# Shorter intervals are averaged to this length for a fit: the sky knows no more. [s]
+LONG = 1800
+
+
+@dataclass(frozen=True, slots=True)
+class TimeGrid:
+    """A public run of evenly spaced intervals.
 
     Parameters
     ----------
-    poa_global
-        Light on the cells. [W/m²]
-    temp_air
-        Air temperature. [°C]
-    wind_speed
-        Wind at 10 m, of which half reaches the modules. [m/s]
+    first
+        Start of the first interval. [s since 1970, UTC]
+    step
+        Length of an interval. [s]
+    count
+        How many intervals.
     """
-    together(poa_global=poa_global, temp_air=temp_air, wind_speed=wind_speed)
-    return np.asarray(pvlib.temperature.faiman(poa_global, temp_air, SHELTER * wind_speed))
 
+    first: int
+    step: int
+    count: int
 
-@checked
-def dc_power(poa_global: Array, temp_cell: Array, *, pdc0: float, losses: Losses) -> Array:
-    """Return DC power before the inverter: paper eq. 3 with ζ as PVWatts' losses. [unit of pdc0]
+    def __post_init__(self) -> None:
+        check_fields(self)
+        if not 60 <= self.step <= 3600:
+            raise ParameterError(
+                f"intervals must be 1 to 60 minutes long, and {shown(self.step)} seconds are not"
+            )
+        if self.count < 1:
+            raise ParameterError("a grid of times needs at least one interval")
 
-    Parameters
-    ----------
-    poa_global
-        Light on the cells. [W/m²]
-    temp_cell
-        Temperature of the cells. [°C]
-    pdc0
-        DC capacity. [any unit]
-    losses
-        System losses and temperature coefficient.
-    """
-    together(poa_global=poa_global, temp_cell=temp_cell)
-    number("pdc0", pdc0, low=0.0)
-    power = pvlib.pvsystem.pvwatts_dc(poa_global, temp_cell, pdc0, losses.gamma_pdc)
-    return np.asarray(power) * (1.0 - losses.system)
+    @property
+    def starts(self) -> NDArray[np.int64]:
+        """Start of each interval. [s since 1970, UTC]"""
+        return self.first + self.step * np.arange(self.count, dtype=np.int64)
 
+    @property
+    def times(self) -> NDArray[np.datetime64]:
+        """Start of each interval, as UTC instants."""
+        return self.starts.astype("datetime64[s]")
 
-@checked
-def ac_power(pdc: Array, *, pdc0: float, losses: Losses, limit: float = math.inf) -> Array:
-    """Return AC power by PVWatts' inverter of the array's own size, up to a limit. [unit of pdc]
+    @property
+    def days(self) -> int:
+        """How many days it spans, the last one begun counted whole."""
+        return -(-self.count * self.step // DAY)
 
-    Parameters
-    ----------
-    pdc
-        DC power. [any unit]
-    pdc0
-        DC capacity, which the inverter's part-load curve is drawn over. [unit of pdc]
-    losses
-        The inverter's efficiency.
-    limit
-        The most that comes out. [unit of pdc]
-    """
-    if not 0.0 < pdc0 < math.inf:
-        raise ParameterError("pdc0 must be a finite number above 0")
-    power = pvlib.inverter.pvwatts(pdc, pdc0, eta_inv_nom=losses.inverter_efficiency)
-    return np.asarray(np.minimum(power, limit))
+    @property
+    def per_long(self) -> int:
+        """How many intervals make one of 30 minutes; 1 where they are not averaged."""
+        return LONG // self.step if self.step < LONG and LONG % self.step == 0 else 1
+
+    @property
+    def lead(self) -> int:
+        """How many intervals are missing before the first for it to begin a long one."""
+        return (self.first - self.first % self.step) % (self.per_long * self.step) // self.step
+
+    @property
+    def long(self) -> TimeGrid:
+        """The grid on which readings are compared with the sky."""
+        if self.per_long == 1:
+            return self
+        count = -(-(self.count + self.lead) // self.per_long)
+        return TimeGrid(self.first - self.lead * self.step, self.per_long * self.step, count)
+
+    def moved(self, seconds: int) -> TimeGrid:
+        """Return the grid some seconds later."""
+        return TimeGrid(self.first + seconds, self.step, self.count)

@@ -29,7 +29,7 @@ from audit.releases import (
     sums_in_16_bits,
 )
 from audit.service import open_service
-from sunveil.privacy import audit as mechanisms
+from sunveil.privacy import mechanism_audit as mechanisms
 
 PAIRS, DRAWS = 10_000, 5_000
 SHORT_PAIRS, SHORT_DRAWS = 240, 250

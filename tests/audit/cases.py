@@ -68,7 +68,7 @@ from audit.outcomes import (
     total_within,
 )
 from audit.service import AuditedService, served_inference, served_systems, served_tables
-from sunveil.publish.bins import UNKNOWN
+from sunveil.publication.published_tables import UNKNOWN
 
 READER, PYTHON, COMMAND, PROCESS = "reader", "Python", "command", "process"
 FOLDER, SERVICE = "publication", "HTTP"

@@ -21,16 +21,15 @@ from audit.datasets import SITE, YEAR
 from audit.outcomes import Outcome, folder_outcome, masked_json, masked_text, rows_of
 from sunveil.cli import main
 from sunveil.errors import SunveilError
-from sunveil.fleet.results import read_fleet
-from sunveil.ledger.ledger import Ledger
-from sunveil.ledger.promise import Promise
+from sunveil.estimates.read_write import read_fleet
+from sunveil.ledger import Ledger, Promise
 from sunveil.meters import read_meters
-from sunveil.privacy.units import parse_unit
-from sunveil.publish.bins import Bins
-from sunveil.publish.fleet import fleet_tables
-from sunveil.releases.choices import Choices
+from sunveil.privacy.guarantees import parse_unit
+from sunveil.publication.published_tables import Bins
+from sunveil.publish.fleet_tables import fleet_tables
+from sunveil.releases import Choices
 from sunveil.releases.release import release
-from sunveil.scores import Capacities
+from sunveil.releases.score_kernels import Capacities
 from sunveil.weather import clearsky
 
 # Runs something over a dataset's files.

@@ -51,7 +51,7 @@ from audit.datasets import (
 from audit.entries import EPSILON, Entry, Workplace, command_release, python_tables, run_command
 from audit.formats import METER_SOURCES, estimates_regions, estimates_text, text_table
 from audit.outcomes import Outcome, anything, each_near
-from sunveil.publish.bins import PARTS
+from sunveil.publication.published_tables import PARTS
 
 # How many of the first cells a reader looks at that guesses.
 HEAD = 100
@@ -425,7 +425,7 @@ def audit_accounts(place: Workplace) -> AccountFinding:
 def keys_as_written() -> Iterator[None]:
     """Patch the code: 4, keys are whatever their file type makes of them."""
     with (
-        mock.patch("sunveil.keys._of_number", lambda cell, exact: str(cell)),
-        mock.patch("sunveil.keys._of_text", lambda text: text or None),
+        mock.patch("sunveil.household_keys._of_number", lambda cell, exact: str(cell)),
+        mock.patch("sunveil.household_keys._of_text", lambda text: text or None),
     ):
         yield

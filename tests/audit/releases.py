@@ -24,39 +24,31 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from sunveil.errors import SunveilError
-from sunveil.meters import from_pandas
-from sunveil.meters.record import Cleaning, Record
-from sunveil.paper import paper_score
-from sunveil.privacy.audit import (
-    ExactFinding,
-    SamplerFinding,
-    audit_exact,
-    audit_sampler,
-)
-from sunveil.privacy.dpbo import DPBO, PosteriorScore
-from sunveil.privacy.mechanisms import Exponential, PermuteAndFlip
-from sunveil.privacy.score import Placement, Score
-from sunveil.privacy.units import Days, Readings, System, Unit
-from sunveil.privacy.window import best_window
-from sunveil.releases.choices import Choices
-from sunveil.releases.drawing import score_record
-from sunveil.releases.frame import (
+from sunveil.fleet.blocks import time_grid_of
+from sunveil.meters import Record, from_pandas
+from sunveil.meters.record import SHORTEST, Cleaning
+from sunveil.paper import DPBO
+from sunveil.paper.dpbo import DELTA, posterior
+from sunveil.paper.fit import PosteriorScore, paper_score
+from sunveil.privacy import Days, PermuteAndFlip, Readings, Score, System
+from sunveil.privacy.guarantees import Unit
+from sunveil.privacy.mechanism_audit import ExactFinding, SamplerFinding, audit_exact, audit_sampler
+from sunveil.privacy.mechanisms import Exponential, Placement
+from sunveil.privacy.two_level_window import best_window
+from sunveil.releases import Choices
+from sunveil.releases.candidate_frame import (
     MIDNIGHT_AFTER,
     MIDNIGHT_BEFORE,
-    SHORTEST,
     Frame,
     frame_of,
     make_frame,
-    time_grid_of,
 )
-from sunveil.releases.mounts import MountChoices
-from sunveil.releases.release import DELTA, posterior
-from sunveil.releases.score import count_score, placement, unit_score
-from sunveil.releases.worth import HOUR, VOTE_RULES
-from sunveil.scores import Capacities
+from sunveil.releases.prior_and_votes import HOUR, VOTE_RULES, MountChoices
+from sunveil.releases.release import score_record
+from sunveil.releases.score_kernels import Capacities
+from sunveil.releases.scores import count_score, placement, unit_score
 from sunveil.simulate import CITIES, draw_systems, simulate_power, simulate_sky
-from sunveil.site import Array, Site
-from sunveil.timegrid import DAY, TimeGrid
+from sunveil.site import DAY, Array, Site, TimeGrid
 from sunveil.weather import clearsky
 
 YEAR = 2019
@@ -375,7 +367,7 @@ def sums_in_16_bits() -> Iterator[None]:
             ).astype(np.int64)
             out += np.maximum(sums - (sums.max() if beside_best else 0) + most, 0)
 
-    with mock.patch("sunveil.releases.net_kernels.sum_days", sum_days):
+    with mock.patch("sunveil.releases.scores.sum_days", sum_days):
         yield
 
 
@@ -436,8 +428,8 @@ def audit_nights(epsilon: float, pairs: int = 500) -> ExactFinding:
 def nights_told_from_midnight() -> Iterator[None]:
     """Patch the code: hole 5, readings about midnight count, which two civil days share."""
     with (
-        mock.patch("sunveil.releases.frame.MIDNIGHT_BEFORE", -DAY),
-        mock.patch("sunveil.releases.frame.MIDNIGHT_AFTER", -DAY),
+        mock.patch("sunveil.releases.candidate_frame.MIDNIGHT_BEFORE", -DAY),
+        mock.patch("sunveil.releases.candidate_frame.MIDNIGHT_AFTER", -DAY),
     ):
         yield
 

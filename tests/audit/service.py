@@ -22,16 +22,16 @@ from audit.datasets import SITE
 from audit.entries import PROMISED, Entry, Workplace
 from audit.outcomes import Outcome, masked_json, masked_text, rows_of
 from sunveil.errors import SunveilError
-from sunveil.ledger.households import SystemHome
-from sunveil.ledger.promise import Promise
-from sunveil.privacy.units import parse_unit
-from sunveil.service.answering.data import Data
+from sunveil.ledger import Promise
+from sunveil.ledger.promises import SystemHome
+from sunveil.privacy.guarantees import parse_unit
 from sunveil.service.app import create_app
 from sunveil.service.context import Service
 from sunveil.service.curator.inference import infer_now
+from sunveil.service.question_data import Data
 from sunveil.service.settings import ANSWER_SECONDS, Rates, ServiceSettings
+from sunveil.service.store.accounts import issue_token
 from sunveil.service.store.datasets import READY, Served, add_served, find_served
-from sunveil.service.store.tokens import issue_token
 
 ANALYST = "auditor"
 # Answers are padded to a time, as ever, but to a short one.

@@ -7,8 +7,8 @@ import pytest
 
 from audit.releases import PublicInputs, ReleaseReplay, audit_independence
 from sunveil.errors import MeterError
-from sunveil.privacy.score import Axis, Placement, Score
-from sunveil.privacy.units import Readings, System
+from sunveil.privacy import Readings, Score, System
+from sunveil.privacy.mechanisms import Axis, Placement
 
 Data = tuple[int, ...]
 PAIRS: list[tuple[Data, Data]] = [((1, 2, 3), (1, 2, 4)), ((1, 2, 3), (9, 2, 3))]

@@ -6,11 +6,12 @@ import numpy as np
 import pytest
 
 from audit.releases import ENORMOUS, Setting, make_setting, neighbour_pairs
-from sunveil.meters.record import Record
-from sunveil.privacy.units import Days, Readings, System
-from sunveil.releases.frame import prepared, time_grid_of
-from sunveil.releases.score import day_score, reading_score
-from sunveil.timegrid import DAY
+from sunveil.fleet.blocks import time_grid_of
+from sunveil.meters import Record
+from sunveil.meters.record import prepared
+from sunveil.privacy import Days, Readings, System
+from sunveil.releases.scores import day_score, reading_score
+from sunveil.site import DAY
 
 
 @pytest.fixture(scope="module")

@@ -25,16 +25,15 @@ from audit.releases import (
     run_audit,
     sums_in_16_bits,
 )
-from sunveil.meters.record import Record
-from sunveil.privacy.audit import audit_exact
-from sunveil.privacy.mechanisms import Exponential, PermuteAndFlip
-from sunveil.privacy.score import Score
-from sunveil.privacy.units import Days, Readings, System
-from sunveil.releases.frame import Frame, frame_of, power_on
-from sunveil.releases.net_score import levels_by_power, places
-from sunveil.releases.prior import PlanePrior
-from sunveil.releases.score import day_score, reading_score, unit_score
-from sunveil.scores import Tolerance
+from sunveil.fleet.blocks import power_on
+from sunveil.meters import Record
+from sunveil.privacy import Days, PermuteAndFlip, Readings, Score, System
+from sunveil.privacy.mechanism_audit import audit_exact
+from sunveil.privacy.mechanisms import Exponential
+from sunveil.releases.candidate_frame import Frame, frame_of
+from sunveil.releases.prior_and_votes import PlanePrior
+from sunveil.releases.score_kernels import Tolerance
+from sunveil.releases.scores import day_score, levels_by_power, places, reading_score, unit_score
 
 SELECTORS = [PermuteAndFlip, Exponential]
 

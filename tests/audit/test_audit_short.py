@@ -19,7 +19,7 @@ def named_only(folder, name, draw):
 def found(place):
     # of figures, which tests of the commands draw, an outcome holds nothing but their names
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("sunveil.publish.folder._write_figure", named_only)
+        patch.setattr("sunveil.publication.publication_folder._write_figure", named_only)
         # those of mechanisms and of scores have tests of their own
         made = checks(place, short=True)
         return [row for name, check in made if name not in ELSEWHERE for row in check()]

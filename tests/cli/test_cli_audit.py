@@ -5,8 +5,8 @@ from dataclasses import replace
 
 import pytest
 
-from sunveil.privacy import audit
-from sunveil.privacy.audit import ExactFinding, SamplerFinding
+from sunveil.privacy import mechanism_audit
+from sunveil.privacy.mechanism_audit import ExactFinding, SamplerFinding
 
 EXACT = ExactFinding("exponential", "any one day", 1.0, 0.9, 1234)
 DRAWN = SamplerFinding("window", "a system's whole record", 1000, 5, 0.5)
@@ -17,7 +17,7 @@ def shown(sunveil, monkeypatch):
     """Return what shows findings that are made up: the exit code, and the lines of the tables."""
 
     def show(exact=EXACT, drawn=DRAWN, *more):
-        monkeypatch.setattr(audit, "run_audit", lambda **asked: ([exact], [drawn]))
+        monkeypatch.setattr(mechanism_audit, "run_audit", lambda **asked: ([exact], [drawn]))
         said = sunveil("audit", *more)
         return said.code, said.out.splitlines()
 

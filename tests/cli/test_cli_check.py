@@ -6,7 +6,7 @@ import stat
 import click
 import pandas as pd
 
-from sunveil.cli.colour import tinted
+from sunveil.cli._text import tinted
 
 
 def test_what_was_read_is_said_of_every_system_without_a_place(sunveil, three_systems):

@@ -8,7 +8,7 @@ import shlex
 import pytest
 
 from sunveil.cli import main
-from sunveil.estimate import Flag
+from sunveil.estimates import Flag
 
 
 @pytest.fixture(scope="module")
@@ -45,7 +45,7 @@ def test_the_publication_is_charged_to_a_ledger(said, folder):
 
 def test_the_same_demo_again_publishes_the_same_draw_at_no_cost(said, folder, sunveil, monkeypatch):
     # the report is drawn for the other tests
-    monkeypatch.setattr("sunveil.report.write_report", lambda *_: None)
+    monkeypatch.setattr("sunveil.plots.html_report.write_report", lambda *_: None)
     again = sunveil("demo", "--out", folder, "--systems", "6", "--seed", "3")
     assert "1 is left" in again.out
     first, second = (

@@ -14,16 +14,15 @@ import click
 import pytest
 
 import sunveil as package
-from sunveil.cli import cli, main
+from sunveil._files import progress
+from sunveil.cli import Commands, cli, main
 from sunveil.cli import infer as infer_options
-from sunveil.cli.commands import Commands
-from sunveil.cli.options import METER
+from sunveil.cli._options import METER
+from sunveil.engine import Clock
 from sunveil.errors import spoken
-from sunveil.infer import Clock, Method
+from sunveil.estimates.inference_options import DayGroup, Method
 from sunveil.meters import Duplicates, Label, MeterOptions, Unit, UnitSwitch
-from sunveil.meters.options import Register
-from sunveil.profiles import DayGroup
-from sunveil.progress import progress
+from sunveil.meters.reading_options import Register
 
 SUNVEIL = (sys.executable, "-m", "sunveil")
 

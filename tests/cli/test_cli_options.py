@@ -5,11 +5,11 @@ import pandas as pd
 import pytest
 from click.testing import CliRunner
 
-from sunveil.cli.options import METER, METER_OPTIONS, declared_options, pointing_to_schema, taking
+from sunveil.cli._options import METER, METER_OPTIONS, declared_options, pointing_to_schema, taking
 from sunveil.cli.release import READING_OPTIONS, meter_options
 from sunveil.errors import SourceError, speak
 from sunveil.meters import MeterOptions, from_pandas
-from sunveil.meters.schema import options_from
+from sunveil.meters.schema_files import options_from
 
 # What only a schema file declares, and what the command decides.
 NO_OPTION = {"interval_minutes", "first", "last", "cleaning"}

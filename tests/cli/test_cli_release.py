@@ -7,9 +7,9 @@ from dataclasses import replace
 import pytest
 
 from sunveil.cli.release import _as_table
-from sunveil.privacy.guarantee import Guarantee
-from sunveil.privacy.units import Days
-from sunveil.releases.answer import Release, ReleasedPlane, ReleasedTracker
+from sunveil.privacy import Days, Guarantee
+from sunveil.releases import Release
+from sunveil.releases.release_answer import ReleasedPlane, ReleasedTracker
 from sunveil.site import Plane
 
 UNIT = ("--protect", "days:1", "--epsilon", "10")

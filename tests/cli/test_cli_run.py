@@ -3,8 +3,8 @@ from __future__ import annotations
 import pandas as pd
 import pytest
 
-from sunveil.cli.run import SiteWeather, merged
 from sunveil.errors import WeatherError
+from sunveil.weather.sources import SiteWeather, merged
 
 
 def span(start: str, end: str) -> tuple[pd.Timestamp, pd.Timestamp]:

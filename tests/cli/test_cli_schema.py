@@ -5,7 +5,7 @@ import re
 
 import pytest
 
-from sunveil.meters.schema import read_schema
+from sunveil.meters.schema_files import read_schema
 
 RELEASE = ("--protect", "days:1", "--epsilon", "10")
 SCHEMA = (

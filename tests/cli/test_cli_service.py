@@ -6,10 +6,15 @@ import re
 import pytest
 
 from sunveil.cli import main
-from sunveil.ledger.ledger import Ledger
-from sunveil.service.store.accounts import account_of_id, add_account, find_account, set_password
-from sunveil.service.store.base import Store
-from sunveil.service.store.links import find_link
+from sunveil.ledger import Ledger
+from sunveil.service.store.accounts import (
+    account_of_id,
+    add_account,
+    find_account,
+    find_link,
+    set_password,
+)
+from sunveil.service.store.database import Store
 
 PASSWORD = "correct horse battery staple"
 

@@ -7,19 +7,12 @@ from dataclasses import replace
 import pytest
 
 from plot_makers import net_of, pair_of, tracker_of
-from sunveil.cli.show import aligned, clock_sentence, show_estimates
-from sunveil.estimate import (
-    FLAG_MEANINGS,
-    Assumptions,
-    ClockFinding,
-    ClockStep,
-    DaylightSaving,
-    Estimate,
-    Flag,
-    YearEstimate,
-)
+from sunveil.cli._show_estimates import clock_sentence, show_estimates
+from sunveil.cli._text import aligned
+from sunveil.estimates import Assumptions, ClockFinding, Estimate, Flag, Interval, YearEstimate
+from sunveil.estimates.flags_and_quality import FLAG_MEANINGS
+from sunveil.estimates.planes_and_intervals import ClockStep, DaylightSaving
 from sunveil.meters import Label
-from sunveil.quantities import Interval
 from sunveil.site import Losses, Plane
 
 ROOF = Estimate(

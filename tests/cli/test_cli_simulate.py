@@ -11,9 +11,9 @@ import duckdb
 import pvlib
 import pytest
 
-import sunveil.simulate.fleet_spec as orders
+import sunveil.simulate.places as orders
 from sunveil.cli.simulate import simulate_command
-from sunveil.simulate.fault_rates import REAL_FLEET
+from sunveil.simulate import REAL_FLEET
 
 
 def test_a_fleet_is_written_and_named(sunveil, tmp_path):

@@ -28,12 +28,11 @@ from reproduction.page import DrawGuarantees
 from reproduction.run import MOST_DRAWS, Reproduction
 from reproduction.steps import steps_figure
 from sunveil.cli import main
-from sunveil.cli.options import METER
+from sunveil.cli._options import METER
 from sunveil.grids import plane_grid
-from sunveil.privacy.guarantee import ConditionalGuarantee
-from sunveil.privacy.units import Readings
-from sunveil.releases.choices import Choices
-from sunveil.scores import Capacities
+from sunveil.privacy import ConditionalGuarantee, Readings
+from sunveil.releases import Choices
+from sunveil.releases.score_kernels import Capacities
 
 DRAWS = 300
 FIGURES = 14

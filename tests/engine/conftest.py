@@ -8,10 +8,9 @@ import pytest
 from engine_makers import PLANES, rows_of
 
 from sunveil.engine import EngineOptions, SkyTable, make_sky_table
-from sunveil.engine.prepared import PreparedSky, prepare
+from sunveil.engine.shading import PreparedSky, prepare
 from sunveil.simulate import SimulatedSky, SystemTruth, simulate_power, simulate_sky
-from sunveil.site import Plane, Site
-from sunveil.timegrid import TimeGrid
+from sunveil.site import Plane, Site, TimeGrid
 
 DENVER = Site(39.7, -105.0, 1600.0)
 FIRST = int(pd.Timestamp("2019-01-01", tz="UTC").timestamp())

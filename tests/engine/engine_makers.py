@@ -5,11 +5,11 @@ from __future__ import annotations
 import numpy as np
 import pandas as pd
 
-from sunveil.engine.model import UNLIMITED
-from sunveil.engine.outcomes import BlockEstimates, flags_of
-from sunveil.estimate import Flag
-from sunveil.site import Array, Plane
-from sunveil.timegrid import TimeGrid
+from sunveil.engine import BlockEstimates
+from sunveil.engine.power_model import UNLIMITED
+from sunveil.estimates import Flag
+from sunveil.estimates.flags_and_quality import flags_of
+from sunveil.site import Array, Plane, TimeGrid
 
 # The planes of the four systems that most tests infer.
 PLANES = ((180.0, 25.0), (105.0, 18.0), (262.0, 33.0), (215.0, 8.0))

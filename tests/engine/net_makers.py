@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 
-from sunveil.engine.net_load import HOURS, LoadCells, load_cells
-from sunveil.engine.prepared import PreparedSky
+from sunveil.engine.net_load import LoadCells, load_cells
+from sunveil.engine.shading import PreparedSky
+from sunveil.estimates.household_load import HOURS
 
 ZONE = "America/Denver"
 

@@ -1,6 +1,6 @@
 """The oracle of the engine's kernels: model and fit, stated plainly in numpy.
 
-The power of a point is :func:`sunveil.sky.unit_power` at the two instants that stand for each
+The power of a point is :func:`sunveil.pv_model.unit_power` at the two instants that stand for each
 interval; derivatives are differences; a fit is Gauss-Newton with Welsch's weights and three priors.
 Nothing of it is compiled, thinned, or laid out in blocks, and no skill of the kernels is used.
 """
@@ -15,11 +15,20 @@ import pandas as pd
 from engine_makers import point_of
 from numpy.typing import NDArray
 
-from sunveil.engine.assumed import ERRORS, EngineOptions, numbers_of
-from sunveil.engine.model import CAPACITY, HAZE, HAZE_SEASON, HEAT, LIMIT, NO_LIMIT, PARAMETERS
-from sunveil.engine.skytable import NODES, SkyTable, _clear_nodes, _clear_over
+from sunveil.engine import EngineOptions, SkyTable
+from sunveil.engine.constants import ERRORS, numbers_of
+from sunveil.engine.power_model import (
+    CAPACITY,
+    HAZE,
+    HAZE_SEASON,
+    HEAT,
+    LIMIT,
+    NO_LIMIT,
+    PARAMETERS,
+)
+from sunveil.engine.sky_tables import NODES, _clear_nodes, _clear_over
+from sunveil.pv_model import LOWEST_SUN, Sky, sky_at, unit_power
 from sunveil.site import Array, Losses, normals
-from sunveil.sky import LOWEST_SUN, Sky, sky_at, unit_power
 
 # Differences by which derivatives are told: degrees, logarithm, turbidity, heat, turbidity again,
 # logarithm.

@@ -4,9 +4,10 @@ import numpy as np
 import pytest
 from engine_makers import flags
 
-from sunveil.engine import EngineOptions, any_block, infer_any_block, infer_block
-from sunveil.engine.outcomes import EXPORTED_ONLY, INFERRED, NO_FIT, not_inferred
-from sunveil.estimate import Flag, Quality, judge
+from sunveil.engine import EngineOptions, infer, infer_any_block, infer_block
+from sunveil.estimates import Flag, Quality
+from sunveil.estimates.estimates_table import not_inferred
+from sunveil.estimates.flags_and_quality import EXPORTED_ONLY, INFERRED, NO_FIT, judge
 
 LOCAL = (np.arange(8760) - 7) % 24
 
@@ -31,7 +32,7 @@ def test_what_a_household_leaves_over_is_inferred_as_a_net_meter(denver, rows, l
 
 
 def test_what_was_said_to_be_net_is_inferred_so_at_once(denver, rows, load, monkeypatch):
-    monkeypatch.setattr(any_block, "infer_block", None)
+    monkeypatch.setattr(infer, "infer_block", None)
     found = infer_any_block(rows[:1] - load, denver, net=True)
     assert Flag.NET_METER in flags(found, 0)
     assert Flag.EXPORTED_ONLY not in flags(found, 0)
@@ -46,7 +47,7 @@ def test_left_over_power_that_tells_nothing_is_refused_as_such(
     def refuse(power, sky, **_):
         return not_inferred(np.full(len(power), NO_FIT), np.full(len(power), 3))
 
-    monkeypatch.setattr(any_block, "infer_net_block", refuse)
+    monkeypatch.setattr(infer, "infer_net_block", refuse)
     power = np.maximum(rows[:1] - load, 0.0)
     found = infer_any_block(power, denver, net=False, options=EngineOptions(force=force))
     assert found.outcome.tolist() == [EXPORTED_ONLY]

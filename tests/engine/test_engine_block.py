@@ -8,23 +8,31 @@ import numpy as np
 import pytest
 from engine_makers import PLANES, flags, plane_of, row_of, rows_of
 
-from sunveil.cell import Places
 from sunveil.engine import (
     BlockEstimates,
     EngineOptions,
     SkyTable,
-    block,
+    constants,
+    infer,
     infer_block,
+    intervals,
     make_sky_table,
     reason,
 )
-from sunveil.engine.outcomes import INFERRED, NO_FIT, NO_WEATHER, TOO_LITTLE, flag_bits, flags_of
-from sunveil.engine.prepared import prepare
+from sunveil.engine.shading import prepare
 from sunveil.errors import ParameterError
-from sunveil.estimate import Flag
+from sunveil.estimates import Flag
+from sunveil.estimates.flags_and_quality import (
+    INFERRED,
+    NO_FIT,
+    NO_WEATHER,
+    TOO_LITTLE,
+    flag_bits,
+    flags_of,
+)
+from sunveil.grids import Places
 from sunveil.simulate import SystemTruth, clipped, fast_clock, simulate_power, simulate_sky
-from sunveil.site import Mount, Plane, Site
-from sunveil.timegrid import TimeGrid
+from sunveil.site import Mount, Plane, Site, TimeGrid
 
 # Numbers of estimates that are angles or stand for themselves, and those that scale with power.
 SMALL = 1e-4
@@ -101,8 +109,8 @@ def test_an_estimate_that_is_no_number_is_no_estimate(denver, rows, monkeypatch)
         found.capacity_high[1] = np.nan
         return found
 
-    intervals_of = block.intervals_of
-    monkeypatch.setattr(block, "intervals_of", broken)
+    intervals_of = intervals.intervals_of
+    monkeypatch.setattr(infer, "intervals_of", broken)
     found = infer_block(rows, denver)
     assert found.outcome.tolist() == [INFERRED, NO_FIT, INFERRED, INFERRED]
     assert "check their unit" in reason(NO_FIT, 0, source="x")
@@ -119,7 +127,7 @@ def test_a_longer_grid_gives_the_same(four, denver, rows):
 
 def test_working_on_fewer_at_a_time_changes_nothing(four, denver, rows, monkeypatch):
     for chunk in (1, 2 * denver.grid.count, 3 * denver.grid.count):
-        monkeypatch.setattr(block, "CHUNK", chunk)
+        monkeypatch.setattr(constants, "CHUNK", chunk)
         assert_same(infer_block(rows, denver), four)
 
 
@@ -128,7 +136,7 @@ def test_places_go_with_their_systems_whatever_is_worked_on_at_a_time(denver, ro
         np.full(4, 39.7), -105.0 + np.array([0.0, 0.5, 1.0, 1.5]), np.array([np.nan, 0.0, 9.0, 1e3])
     )
     whole = infer_block(rows, denver, places=places)
-    monkeypatch.setattr(block, "CHUNK", 3 * denver.grid.count)
+    monkeypatch.setattr(constants, "CHUNK", 3 * denver.grid.count)
     assert_same(infer_block(rows, denver, places=places), whole)
 
 

@@ -7,9 +7,8 @@ import numpy as np
 import pytest
 from engine_makers import flags, plane_of, point_of, row_of, rows_of
 
-from sunveil.engine import EngineOptions, block, infer_block
-from sunveil.engine.assumed import FEWEST_DAYS
-from sunveil.engine.ceiling import (
+from sunveil.engine import EngineOptions, infer, infer_block
+from sunveil.engine.clipping import (
     AT_MOST,
     IN_DOUBT,
     LIMITED,
@@ -22,11 +21,12 @@ from sunveil.engine.ceiling import (
     shown_capacity,
     widened,
 )
-from sunveil.engine.final import FinalFit, fit_finally
+from sunveil.engine.coarse_search import modelled_power, search
+from sunveil.engine.constants import FEWEST_DAYS
+from sunveil.engine.final_fit import FinalFit, fit_finally
 from sunveil.engine.intervals import Intervals, intervals_of
-from sunveil.engine.model import CAPACITY, PARAMETERS
-from sunveil.engine.search import modelled_power, search
-from sunveil.estimate import Flag
+from sunveil.engine.power_model import CAPACITY, PARAMETERS
+from sunveil.estimates import Flag
 from sunveil.simulate import Tracker, clipped, tracking
 from sunveil.site import Plane
 
@@ -143,7 +143,7 @@ def test_short_records_and_what_no_plane_explains_are_in_doubt(denver, rows, pow
         asked.append(doubtful.tolist())
         return exclude(fit, doubtful)
 
-    monkeypatch.setattr(block, "exclude", heard)
+    monkeypatch.setattr(infer, "exclude", heard)
     short, longer = rows[0].copy(), rows[0].copy()
     short[(FEWEST_DAYS - 2) * 24 :] = np.nan
     longer[(FEWEST_DAYS + 2) * 24 :] = np.nan

@@ -5,7 +5,7 @@ import pytest
 from engine_makers import flags, point_of, row_of
 
 from sunveil.engine import infer_block
-from sunveil.engine.clear import (
+from sunveil.engine.clear_days import (
     BACKGROUND,
     DULL,
     FEWEST_SMOOTH,
@@ -16,11 +16,10 @@ from sunveil.engine.clear import (
     dull_winters,
     find_clear_days,
 )
-from sunveil.engine.model import SEASON
-from sunveil.engine.prepared import PreparedSky
-from sunveil.engine.readings import lay_out
-from sunveil.engine.search import modelled_power
-from sunveil.estimate import Flag
+from sunveil.engine.coarse_search import lay_out, modelled_power
+from sunveil.engine.power_model import SEASON
+from sunveil.engine.shading import PreparedSky
+from sunveil.estimates import Flag
 from sunveil.weather import clearsky
 
 POINT = point_of(180.0, 30.0, 5.0, haze=-0.2, heat=1.25)[None]

@@ -6,15 +6,14 @@ import pytest
 from engine_makers import PLANES, flags, plane_of, point_of, row_of, rows_of
 
 from sunveil.engine import SAVINGS, EngineOptions, infer_block, make_sky_table
-from sunveil.engine.clocks import find_clocks, propose
-from sunveil.engine.envelope import profiles_of
-from sunveil.engine.hypotheses import DECLARED
-from sunveil.engine.outcomes import flags_of
-from sunveil.engine.search import search
-from sunveil.estimate import DaylightSaving, Flag
+from sunveil.engine.bright_envelope import profiles_of
+from sunveil.engine.clock_faults import find_clocks, propose
+from sunveil.engine.coarse_search import search
+from sunveil.estimates import Flag
+from sunveil.estimates.flags_and_quality import flags_of
+from sunveil.estimates.planes_and_intervals import DECLARED, DaylightSaving
 from sunveil.simulate import daylight_saving_stamps, fast_clock, western_horizon
-from sunveil.site import Plane
-from sunveil.timegrid import TimeGrid
+from sunveil.site import Plane, TimeGrid
 
 LEFT_IN, TWICE = DaylightSaving.LEFT_IN, DaylightSaving.APPLIED_TWICE
 NAN = float("nan")

@@ -5,7 +5,7 @@ import pytest
 from engine_makers import PLANES, point_of
 from oracle import angle_between
 
-from sunveil.engine.envelope import (
+from sunveil.engine.bright_envelope import (
     APART,
     BRIGHT_SHARE,
     FEWEST,
@@ -17,8 +17,8 @@ from sunveil.engine.envelope import (
     starting_grid,
     starts_within,
 )
-from sunveil.engine.model import CAPACITY, PARAMETERS
-from sunveil.timegrid import DAY
+from sunveil.engine.power_model import CAPACITY, PARAMETERS
+from sunveil.site import DAY
 
 
 def test_groups_hold_the_same_time_of_day_of_ten_days(prepared):

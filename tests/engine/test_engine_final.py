@@ -3,12 +3,12 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from sunveil.engine.assumed import SystematicErrors
-from sunveil.engine.envelope import profiles_of
-from sunveil.engine.final import FinalFit, fit_finally
+from sunveil.engine.bright_envelope import profiles_of
+from sunveil.engine.coarse_search import search
+from sunveil.engine.constants import SystematicErrors
+from sunveil.engine.final_fit import FinalFit, fit_finally
 from sunveil.engine.intervals import intervals_of
-from sunveil.engine.model import LIMIT, UNLIMITED
-from sunveil.engine.search import search
+from sunveil.engine.power_model import LIMIT, UNLIMITED
 
 
 @pytest.fixture(scope="module")

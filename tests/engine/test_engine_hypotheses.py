@@ -7,9 +7,15 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sunveil.engine.hypotheses import DECLARED, ClockHypothesis, FoundClock, relaid
-from sunveil.engine.saving import ClockCalendar
-from sunveil.estimate import ClockStep, DaylightSaving
+from sunveil.engine.clock_faults import relaid
+from sunveil.engine.first_and_last_light import ClockCalendar
+from sunveil.estimates.planes_and_intervals import (
+    DECLARED,
+    ClockHypothesis,
+    ClockStep,
+    DaylightSaving,
+    FoundClock,
+)
 from sunveil.meters import Label
 
 LEFT_IN, TWICE = DaylightSaving.LEFT_IN, DaylightSaving.APPLIED_TWICE

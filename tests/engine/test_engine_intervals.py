@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from sunveil.engine import infer_block
-from sunveil.engine.assumed import SystematicErrors
+from sunveil.engine.constants import SystematicErrors
 from sunveil.engine.intervals import (
     DRAWS,
     Intervals,

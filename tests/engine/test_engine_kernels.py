@@ -137,9 +137,10 @@ def strangers(source: str) -> dict[str, set[str]]:
 
 def test_the_engines_kernels_are_among_those_that_are_read():
     names = {path.name for path in sources()}
-    assert {"model.py", "envelope.py", "readings.py", "light.py", "shade.py"} <= names
-    assert {"clear.py", "mixture_kernels.py", "tracker_model.py"} <= names
-    model = Module((PACKAGE / "engine" / "model.py").read_text(encoding="utf-8"))
+    assert {"power_model.py", "bright_envelope.py", "coarse_search.py"} <= names
+    assert {"first_and_last_light.py", "shading.py"} <= names
+    assert {"clear_days.py", "one_or_two_planes.py", "tracker_model.py"} <= names
+    model = Module((PACKAGE / "engine" / "power_model.py").read_text(encoding="utf-8"))
     compiled = {each.name for each in model.compiled()}
     assert {"fill_profiles", "_linearise", "refine", "inform", "_solve"} <= compiled
     assert len(names) > 6
@@ -155,10 +156,10 @@ def test_compiled_code_takes_nothing_from_another_file(path):
 @pytest.mark.parametrize(
     ("line", "body", "stranger"),
     [
-        ("from sunveil.engine.model import BLOCK", "return x * BLOCK", "BLOCK"),
-        ("from sunveil.engine.model import _solve", "return _solve(x)", "_solve"),
-        ("import sunveil.sky", "return x * sunveil.sky.LOWEST_SUN", "sunveil"),
-        ("from sunveil.sky import LOWEST_SUN\nA = 2.0 * LOWEST_SUN", "return x * A", "A"),
+        ("from sunveil.engine.power_model import BLOCK", "return x * BLOCK", "BLOCK"),
+        ("from sunveil.engine.power_model import _solve", "return _solve(x)", "_solve"),
+        ("import sunveil.pv_model", "return x * sunveil.pv_model.LOWEST_SUN", "sunveil"),
+        ("from sunveil.pv_model import LOWEST_SUN\nA = 2.0 * LOWEST_SUN", "return x * A", "A"),
         ("def helper(x):\n    return x", "return helper(x)", "helper"),
         ("A = open('numbers').read()\nB = A", "return B", "B"),
     ],
@@ -195,7 +196,7 @@ print(share[0], sum(copied._leave_out.stats.cache_hits.values()))
 
 def test_an_edited_kernel_is_compiled_anew_and_an_unedited_one_is_not(tmp_path):
     copied = tmp_path / "copied.py"
-    original = (PACKAGE / "engine" / "shade.py").read_text(encoding="utf-8")
+    original = (PACKAGE / "engine" / "shading.py").read_text(encoding="utf-8")
     environment = {**os.environ, "NUMBA_CACHE_DIR": str(tmp_path / "kept")}
 
     def run() -> tuple[float, int]:

@@ -8,16 +8,15 @@ import pandas as pd
 import pytest
 from engine_makers import PLANES, flags, rows_of
 
-from sunveil.cell import Places
 from sunveil.engine import BlockEstimates, infer_block, make_sky_table
-from sunveil.engine.assumed import SystematicErrors
-from sunveil.engine.final import fit_finally
-from sunveil.engine.kinds import tell_kinds
-from sunveil.engine.model import CAPACITY
-from sunveil.engine.outcomes import INFERRED
-from sunveil.engine.search import search
-from sunveil.estimate import Flag, Quality
-from sunveil.estimate_flags import GOOD_WITHIN, judge
+from sunveil.engine.coarse_search import search
+from sunveil.engine.constants import SystematicErrors
+from sunveil.engine.final_fit import fit_finally
+from sunveil.engine.infer import tell_kinds
+from sunveil.engine.power_model import CAPACITY
+from sunveil.estimates import Flag, Quality
+from sunveil.estimates.flags_and_quality import GOOD_WITHIN, INFERRED, judge
+from sunveil.grids import Places
 from sunveil.simulate import SystemTruth, Tracker, east_west, tracking
 from sunveil.site import Plane
 

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from sunveil.engine import SkyTable, make_sky_table
-from sunveil.engine.light import (
+from sunveil.engine.first_and_last_light import (
     Daylight,
     Season,
     SolarDays,
@@ -18,8 +18,7 @@ from sunveil.engine.light import (
     typical_leads,
 )
 from sunveil.simulate import fast_clock
-from sunveil.site import Site
-from sunveil.timegrid import TimeGrid
+from sunveil.site import Site, TimeGrid
 
 DAYS = SolarDays(first=0, lead=0, per_day=24, count=1)
 

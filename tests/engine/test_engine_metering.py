@@ -5,9 +5,15 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from sunveil.engine.metering import flag_units, has_unlikely_unit, name_likelier_unit, note_on_unit
-from sunveil.engine.outcomes import flags_of, not_inferred
-from sunveil.estimate import Flag
+from sunveil.engine.plausibility import (
+    flag_units,
+    has_unlikely_unit,
+    name_likelier_unit,
+    note_on_unit,
+)
+from sunveil.estimates import Flag
+from sunveil.estimates.estimates_table import not_inferred
+from sunveil.estimates.flags_and_quality import flags_of
 
 
 def estimates(*capacities, outcome=0):

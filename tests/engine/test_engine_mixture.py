@@ -7,8 +7,8 @@ import pytest
 from engine_makers import PLANES, flags, point_of, rows_of
 
 from sunveil.engine import infer_block
-from sunveil.engine.envelope import profiles_of
-from sunveil.engine.mixture import (
+from sunveil.engine.bright_envelope import profiles_of
+from sunveil.engine.one_or_two_planes import (
     FEWEST,
     _own_share,
     below_limit,
@@ -17,7 +17,7 @@ from sunveil.engine.mixture import (
     screen,
     share_explained,
 )
-from sunveil.estimate import Flag
+from sunveil.estimates import Flag
 from sunveil.simulate import Tracker, tracking
 
 

@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy.optimize import nnls
 
-from sunveil.engine.mixture_kernels import non_negative
+from sunveil.engine.one_or_two_planes import non_negative
 
 
 @given(st.integers(0, 2**32 - 1), st.integers(1, 8), st.booleans())

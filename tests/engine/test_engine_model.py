@@ -8,11 +8,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 from oracle import DIFFERENCES, Oracle, angle_between, best_plane, hazier, oracle_of
 
-from sunveil.engine import EngineOptions, SkyTable
-from sunveil.engine.assumed import ERRORS, Clock, entering_light, modifiers_by_degree
-from sunveil.engine.envelope import profiles_of
-from sunveil.engine.final import fit_finally
-from sunveil.engine.model import (
+from sunveil.engine import Clock, EngineOptions, SkyTable
+from sunveil.engine.bright_envelope import profiles_of
+from sunveil.engine.coarse_search import padded, run_refine, search
+from sunveil.engine.constants import ERRORS, entering_light, modifiers_by_degree
+from sunveil.engine.final_fit import fit_finally
+from sunveil.engine.power_model import (
     _OUT,
     BLOCK,
     CAPACITY,
@@ -23,10 +24,8 @@ from sunveil.engine.model import (
     _linearise,
     _solve,
 )
-from sunveil.engine.prepared import PreparedSky
-from sunveil.engine.readings import padded
-from sunveil.engine.search import run_refine, search
-from sunveil.sky import diffuse_modifiers
+from sunveil.engine.shading import PreparedSky
+from sunveil.pv_model import diffuse_modifiers
 
 
 @pytest.fixture(scope="module")

@@ -4,11 +4,10 @@ import numpy as np
 import pytest
 from net_makers import cells_of, load_of
 
-from sunveil.engine.net_apart import NetHours, tell_apart
 from sunveil.engine.net_fit import fit_net
-from sunveil.engine.net_household import household_of
-from sunveil.engine.net_load import HOURS
-from sunveil.engine.prepared import PreparedSky
+from sunveil.engine.net_meters import NetHours, household_of, tell_apart
+from sunveil.engine.shading import PreparedSky
+from sunveil.estimates.household_load import HOURS
 from sunveil.site import Array
 
 

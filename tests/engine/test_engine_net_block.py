@@ -4,13 +4,12 @@ import numpy as np
 import pytest
 from net_makers import ZONE, load_of
 
-from sunveil.cell import Places
-from sunveil.engine import SkyTable, infer_net_block, make_sky_table
-from sunveil.engine.outcomes import INFERRED, NO_WEATHER, NOT_NET, BlockEstimates, flags_of
-from sunveil.engine.prepared import PreparedSky
-from sunveil.estimate import Flag
-from sunveil.site import Site
-from sunveil.timegrid import TimeGrid
+from sunveil.engine import BlockEstimates, SkyTable, infer_net_block, make_sky_table
+from sunveil.engine.shading import PreparedSky
+from sunveil.estimates import Flag
+from sunveil.estimates.flags_and_quality import INFERRED, NO_WEATHER, NOT_NET, flags_of
+from sunveil.grids import Places
+from sunveil.site import Site, TimeGrid
 
 
 @pytest.fixture(scope="module")

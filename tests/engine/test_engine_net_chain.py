@@ -5,7 +5,7 @@ import itertools
 import numpy as np
 import pytest
 
-from sunveil.engine.net_chain import chain
+from sunveil.engine.net_model import chain
 
 SKIES, LOADS = 4, 3
 STATES = SKIES * LOADS

@@ -4,14 +4,14 @@ import numpy as np
 import pytest
 from net_makers import ZONE, cells_of, load_of
 
-from sunveil.engine import SAVINGS, SkyTable, infer_net_block
-from sunveil.engine.assumed import Clock, EngineOptions
-from sunveil.engine.hypotheses import ClockHypothesis, relaid
-from sunveil.engine.net_clock import FEWEST_WEEKS, likelihood_by_week, standard_errors, whole_days
+from sunveil.engine import SAVINGS, Clock, EngineOptions, SkyTable, infer_net_block
+from sunveil.engine.clock_faults import relaid
 from sunveil.engine.net_fit import fit_net
-from sunveil.engine.outcomes import flags_of
-from sunveil.engine.prepared import PreparedSky
-from sunveil.estimate import DaylightSaving, Flag
+from sunveil.engine.net_meters import FEWEST_WEEKS, likelihood_by_week, standard_errors, whole_days
+from sunveil.engine.shading import PreparedSky
+from sunveil.estimates import Flag
+from sunveil.estimates.flags_and_quality import flags_of
+from sunveil.estimates.planes_and_intervals import ClockHypothesis, DaylightSaving
 
 
 @pytest.fixture(scope="module")

@@ -8,11 +8,10 @@ import pytest
 from engine_makers import row_of
 from net_makers import cells_of, load_of
 
-from sunveil.engine.model import CAPACITY, EAST, NORTH
-from sunveil.engine.net_fit import NetFit, fit_net
+from sunveil.engine.net_fit import NetFit, fit_net, net_starts
 from sunveil.engine.net_model import CLEARNESS
-from sunveil.engine.net_starts import net_starts
-from sunveil.engine.prepared import PreparedSky
+from sunveil.engine.power_model import CAPACITY, EAST, NORTH
+from sunveil.engine.shading import PreparedSky
 
 PowerMaker = Callable[..., pd.Series]
 AZIMUTH, TILT, CAPACITY_KW = 215.0, 25.0, 6.0

@@ -4,21 +4,11 @@ import numpy as np
 import pytest
 from scipy.stats import lognorm
 
-from sunveil.engine.net_hours import (
-    AT_MOST_ZERO,
-    CLEARNESS,
-    EXACT,
-    LOAD,
-    LOADS,
-    LOW,
-    NIGHT,
-    SKIES,
-    STATES,
-    TOLD,
-    emit,
-    lay_loads,
-    tell,
-)
+from sunveil.engine.net_hours import HOUR_AT_MOST_ZERO as AT_MOST_ZERO
+from sunveil.engine.net_hours import HOUR_CLEARNESS as CLEARNESS
+from sunveil.engine.net_hours import HOUR_EXACT as EXACT
+from sunveil.engine.net_hours import HOUR_NIGHT as NIGHT
+from sunveil.engine.net_hours import LOAD, LOADS, LOW, SKIES, STATES, TOLD, emit, lay_loads, tell
 
 EDGES = np.linspace(0.0, 1.2, 25)
 CENTRE, WIDTH, MODEL = np.log(0.6), 0.5, 2.0

@@ -9,9 +9,9 @@ import pytest
 from engine_makers import flags
 
 from sunveil.engine import EngineOptions, infer_net_block
-from sunveil.engine.model import CAPACITY, HAZE
 from sunveil.engine.net_fit import NetFit, fit_net
-from sunveil.engine.net_judge import (
+from sunveil.engine.net_load import load_cells
+from sunveil.engine.net_meters import (
     NetErrors,
     held_at_zero,
     is_net,
@@ -19,10 +19,9 @@ from sunveil.engine.net_judge import (
     judge_net,
     with_systematic_errors,
 )
-from sunveil.engine.net_load import load_cells
-from sunveil.engine.outcomes import INFERRED, NOT_NET
-from sunveil.estimate import Flag
-from sunveil.estimate_flags import POOR_FLAGS
+from sunveil.engine.power_model import CAPACITY, HAZE
+from sunveil.estimates import Flag
+from sunveil.estimates.flags_and_quality import INFERRED, NOT_NET, POOR_FLAGS
 
 LOCAL = (np.arange(8760) - 7) % 24
 DENVER_CLOCK = "America/Denver"

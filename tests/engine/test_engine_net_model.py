@@ -5,6 +5,7 @@ import pytest
 from scipy.integrate import quad
 from scipy.stats import lognorm
 
+from sunveil.engine.net_fit import EDGES, spike_bins, usual_clouds
 from sunveil.engine.net_model import (
     AT_MOST_ZERO,
     BY_LOAD,
@@ -17,8 +18,6 @@ from sunveil.engine.net_model import (
     gather,
     weigh,
 )
-from sunveil.engine.net_problem import EDGES, spike_bins
-from sunveil.engine.net_steps import usual_clouds
 
 CENTRE, WIDTH, FLOOR = np.log(0.6), 0.5, 1e-6
 IDLE = (0.0, 0.1)

@@ -7,8 +7,8 @@ from net_makers import ZONE, load_of
 
 from sunveil import infer
 from sunveil.engine import SkyTable
-from sunveil.engine.net_separate import Separated, separate
-from sunveil.engine.prepared import PreparedSky
+from sunveil.engine.net_meters import Separated, separate
+from sunveil.engine.shading import PreparedSky
 from sunveil.errors import SunveilError
 
 

@@ -4,9 +4,9 @@ import numpy as np
 import pytest
 from engine_makers import PLANES, pair_of
 
-from sunveil.engine.final import FinalFit, fit_finally
-from sunveil.engine.pair_block import _apart, fit_pairs, log_likelihoods, pair_power
-from sunveil.engine.search import search
+from sunveil.engine.coarse_search import search
+from sunveil.engine.final_fit import FinalFit, fit_finally
+from sunveil.engine.two_planes import _apart, fit_pairs, log_likelihoods, pair_power
 
 
 @pytest.fixture

@@ -7,9 +7,10 @@ import numpy as np
 import pytest
 from engine_makers import pair_of
 
-from sunveil.engine.envelope import profiles_of
-from sunveil.engine.model import BLOCK, CAPACITY
-from sunveil.engine.pair_fit import (
+from sunveil.engine.bright_envelope import profiles_of
+from sunveil.engine.power_model import BLOCK, CAPACITY, FittedReadings
+from sunveil.engine.shading import PreparedSky
+from sunveil.engine.two_planes import (
     PAIR_LIMIT,
     PAIR_PARAMETERS,
     known,
@@ -18,8 +19,6 @@ from sunveil.engine.pair_fit import (
     refine_pair,
     roof_prior,
 )
-from sunveil.engine.prepared import PreparedSky
-from sunveil.engine.robust import FittedReadings
 from sunveil.site import Array
 
 EAST_WEST = ((95.0, 28.0, 4.0), (272.0, 24.0, 2.0))

@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 from engine_makers import pair_of
 
-from sunveil.engine.pair_fit import PAIR_PARAMETERS
-from sunveil.engine.pair_intervals import (
+from sunveil.engine.two_planes import (
+    PAIR_PARAMETERS,
     covariance_of_both,
     plane_estimates,
     plane_of_both,

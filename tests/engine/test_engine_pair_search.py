@@ -5,7 +5,7 @@ from engine_makers import pair_of
 from scipy.optimize import nnls
 from test_engine_pair_fit import readings_of
 
-from sunveil.engine.pair_search import KINDS, _all_pairs, find_pairs, pair_grid, pair_table
+from sunveil.engine.two_planes import KINDS, _all_pairs, find_pairs, pair_grid, pair_table
 
 
 def test_every_pair_has_the_capacities_of_non_negative_least_squares():

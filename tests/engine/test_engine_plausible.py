@@ -8,17 +8,7 @@ import pytest
 from engine_makers import flags, row_of
 
 from sunveil.engine import EngineOptions, SkyTable, infer_block, make_sky_table, reason
-from sunveil.engine.outcomes import (
-    EXPORTED_ONLY,
-    INFERRED,
-    NO_FIT,
-    NO_WEATHER,
-    NOT_GENERATION,
-    NOT_NET,
-    TOO_LITTLE,
-    WRONG_PLACE,
-)
-from sunveil.engine.plausible import (
+from sunveil.engine.plausibility import (
     COUNTS,
     DAYS,
     FEWEST_DAYS,
@@ -27,18 +17,27 @@ from sunveil.engine.plausible import (
     PRODUCT,
     TANGENT,
     TANGENT_SQUARED,
-    Doubt,
     _count,
     days_at_place,
     days_of_elsewhere,
     doubts,
 )
-from sunveil.engine.prepared import prepare
+from sunveil.engine.shading import prepare
 from sunveil.errors import SunveilError, speak
-from sunveil.estimate import Flag
+from sunveil.estimates import Flag
+from sunveil.estimates.flags_and_quality import (
+    EXPORTED_ONLY,
+    INFERRED,
+    NO_FIT,
+    NO_WEATHER,
+    NOT_GENERATION,
+    NOT_NET,
+    TOO_LITTLE,
+    WRONG_PLACE,
+    Doubt,
+)
 from sunveil.simulate import SystemTruth, Tracker, fast_clock, tracking, western_horizon
-from sunveil.site import Site
-from sunveil.timegrid import TimeGrid
+from sunveil.site import Site, TimeGrid
 
 HOURS = np.arange(8760)
 # Denver's clock is seven hours behind UTC.

@@ -4,10 +4,10 @@ import numpy as np
 import pytest
 
 from sunveil.engine import EngineOptions, make_sky_table
-from sunveil.engine.assumed import ERRORS
-from sunveil.engine.prepared import PreparedSky, correlated_in, shares_for
-from sunveil.engine.skytable import SHARES
-from sunveil.timegrid import DAY, TimeGrid
+from sunveil.engine.constants import ERRORS
+from sunveil.engine.shading import PreparedSky, correlated_in, shares_for
+from sunveil.engine.sky_tables import SHARES
+from sunveil.site import DAY, TimeGrid
 
 
 def test_days_begin_at_solar_midnight(prepared):

@@ -8,8 +8,7 @@ from engine_makers import row_of
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sunveil.engine.model import BLOCK, UNLIMITED
-from sunveil.engine.readings import (
+from sunveil.engine.coarse_search import (
     BlockReadings,
     believable,
     find_limits,
@@ -17,8 +16,9 @@ from sunveil.engine.readings import (
     on_long_grid,
     padded,
 )
+from sunveil.engine.power_model import BLOCK, UNLIMITED
 from sunveil.simulate import clipped
-from sunveil.timegrid import TimeGrid
+from sunveil.site import TimeGrid
 
 
 def readings_of(power: np.ndarray, day: np.ndarray) -> BlockReadings:

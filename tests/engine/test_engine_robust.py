@@ -3,8 +3,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from sunveil.engine.assumed import SystematicErrors
-from sunveil.engine.robust import (
+from sunveil.engine.constants import SystematicErrors
+from sunveil.engine.power_model import (
     FittedReadings,
     deviations,
     linear_model,

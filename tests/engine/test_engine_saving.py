@@ -5,7 +5,7 @@ from zoneinfo import ZoneInfo
 import numpy as np
 import pytest
 
-from sunveil.engine.saving import saving_days, saving_rule
+from sunveil.engine.first_and_last_light import saving_days, saving_rule
 from sunveil.site import Site
 
 GOLDEN = Site(39.742, -105.1727, 1795.0)

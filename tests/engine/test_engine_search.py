@@ -6,14 +6,13 @@ from engine_makers import PLANES, point_of, rows_of
 from oracle import angle_between
 
 from sunveil.engine import EngineOptions, make_sky_table
-from sunveil.engine import search as searching
-from sunveil.engine.assumed import FEWEST_READINGS
-from sunveil.engine.model import PARAMETERS
-from sunveil.engine.prepared import prepare, shares_for
-from sunveil.engine.search import ENOUGH, refine_systems, search
+from sunveil.engine import coarse_search as searching
+from sunveil.engine.coarse_search import ENOUGH, refine_systems, search
+from sunveil.engine.power_model import PARAMETERS
+from sunveil.engine.shading import prepare, shares_for
+from sunveil.estimates.planes_and_intervals import FEWEST_READINGS
 from sunveil.simulate import SystemTruth, simulate_power, simulate_sky
-from sunveil.site import Plane, Site
-from sunveil.timegrid import TimeGrid
+from sunveil.site import Plane, Site, TimeGrid
 
 
 def test_a_search_ends_in_the_neighbourhood_of_the_truth(prepared, rows):

@@ -5,19 +5,11 @@ import pytest
 from engine_makers import plane_of, row_of
 
 from sunveil.engine import infer_block
-from sunveil.engine.final import fit_finally
-from sunveil.engine.outcomes import skyline_of
-from sunveil.engine.readings import padded
-from sunveil.engine.search import search
-from sunveil.engine.shade import (
-    AZIMUTH_STEP,
-    COLUMNS,
-    ELEVATION_STEP,
-    FEWEST,
-    LAYERS,
-    find_shade,
-    sky_patches,
-)
+from sunveil.engine.coarse_search import padded, search
+from sunveil.engine.final_fit import fit_finally
+from sunveil.engine.shading import ELEVATION_STEP, FEWEST, LAYERS, find_shade, sky_patches
+from sunveil.estimates.estimates_table import skyline_of
+from sunveil.estimates.planes_and_intervals import AZIMUTH_STEP, COLUMNS
 from sunveil.simulate import western_horizon
 from sunveil.site import Plane
 

@@ -7,7 +7,7 @@ import pandas as pd
 import pytest
 
 from sunveil.engine import SkyTable, make_sky_table
-from sunveil.engine.model import (
+from sunveil.engine.power_model import (
     BLOCK,
     CIRCUMSOLAR,
     CLOUD,
@@ -25,10 +25,9 @@ from sunveil.engine.model import (
     SUN_UP,
     WARMTH,
 )
-from sunveil.engine.skytable import NODES, SHARES, in_blocks, winter
-from sunveil.site import Site
-from sunveil.sky import LOWEST_FOR_DIFFUSE, LOWEST_SUN, Sky, sky_at
-from sunveil.timegrid import TimeGrid
+from sunveil.engine.sky_tables import NODES, SHARES, in_blocks, winter
+from sunveil.pv_model import LOWEST_FOR_DIFFUSE, LOWEST_SUN, Sky, sky_at
+from sunveil.site import Site, TimeGrid
 from sunveil.weather import Weather, clearsky
 
 FIRST = int(pd.Timestamp("2019-01-01", tz="UTC").timestamp())

@@ -8,13 +8,12 @@ import pytest
 from engine_makers import PLANES, flags, plane_of, rows_of
 
 from sunveil.engine import infer_block, make_sky_table
-from sunveil.engine.hypotheses import DECLARED
-from sunveil.engine.search import search
-from sunveil.engine.stepping import Laid, find_steps
-from sunveil.estimate import DaylightSaving, Flag
+from sunveil.engine.clock_faults import Laid, find_steps
+from sunveil.engine.coarse_search import search
+from sunveil.estimates import Flag
+from sunveil.estimates.planes_and_intervals import DECLARED, DaylightSaving
 from sunveil.simulate import daylight_saving_stamps
-from sunveil.site import Plane
-from sunveil.timegrid import TimeGrid
+from sunveil.site import Plane, TimeGrid
 
 
 def set_on(power: pd.Series, day: str, minutes: int, until: str = "2020-01-01") -> pd.Series:

@@ -5,19 +5,23 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from sunveil.engine.hypotheses import DECLARED, ClockHypothesis
-from sunveil.engine.light import Daylight
-from sunveil.engine.saving import ClockCalendar
-from sunveil.engine.steps import (
+from sunveil.engine.first_and_last_light import (
     OFFSETS,
     OPEN_SHARE,
     PRICE,
+    ClockCalendar,
+    Daylight,
     light_against,
     may_have_steps,
     offsets_by_day,
     with_offsets,
 )
-from sunveil.estimate import ClockStep, DaylightSaving
+from sunveil.estimates.planes_and_intervals import (
+    DECLARED,
+    ClockHypothesis,
+    ClockStep,
+    DaylightSaving,
+)
 
 DAYS = 300
 

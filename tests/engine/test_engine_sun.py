@@ -5,7 +5,7 @@ import pandas as pd
 import pvlib
 import pytest
 
-from sunveil.engine.sun import sun_vectors_over
+from sunveil.engine.sky_tables import sun_vectors_over
 from sunveil.site import Site
 
 SITES = [

@@ -8,12 +8,12 @@ import pytest
 from engine_makers import flags, rows_of
 
 from sunveil.engine import infer_block
-from sunveil.engine.assumed import SystematicErrors
-from sunveil.engine.final import fit_finally
-from sunveil.engine.kinds import tell_kinds
-from sunveil.engine.search import search
-from sunveil.engine.tracker_block import ComparedReadings, _as_told
-from sunveil.estimate import Flag
+from sunveil.engine.coarse_search import search
+from sunveil.engine.constants import SystematicErrors
+from sunveil.engine.final_fit import fit_finally
+from sunveil.engine.infer import tell_kinds
+from sunveil.engine.trackers import ComparedReadings, _as_told
+from sunveil.estimates import Flag
 from sunveil.simulate import Tracker, east_west, tracking, western_horizon
 
 KINDS = {

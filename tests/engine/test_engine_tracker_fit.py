@@ -3,11 +3,10 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from sunveil.engine.assumed import ERRORS, SystematicErrors
-from sunveil.engine.model import UNLIMITED
-from sunveil.engine.robust import FittedReadings
-from sunveil.engine.tracker_fit import fit_tracker, tracker_covariance
+from sunveil.engine.constants import ERRORS, SystematicErrors
+from sunveil.engine.power_model import UNLIMITED, FittedReadings
 from sunveil.engine.tracker_model import AXIS, COVERAGE, MOST, T_CAPACITY, T_LIMIT, tracker_power
+from sunveil.engine.trackers import fit_tracker, tracker_covariance
 
 TRUTH = np.array([171.0, 0.33, 57.0, np.log(80.0), -0.4, 1.05, 0.1, UNLIMITED])
 START = np.array([180.0, 0.38, 52.0, np.log(60.0), -0.2, 1.0, 0.0, UNLIMITED])

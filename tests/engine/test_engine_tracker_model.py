@@ -4,10 +4,10 @@ import numpy as np
 import pvlib
 import pytest
 
-from sunveil.engine import model
-from sunveil.engine.envelope import profiles_of
-from sunveil.engine.model import PARAMETERS, SUN_EAST, SUN_NORTH, SUN_UP, UNLIMITED
-from sunveil.engine.skytable import in_blocks
+from sunveil.engine import power_model
+from sunveil.engine.bright_envelope import profiles_of
+from sunveil.engine.power_model import PARAMETERS, SUN_EAST, SUN_NORTH, SUN_UP, UNLIMITED
+from sunveil.engine.sky_tables import in_blocks
 from sunveil.engine.tracker_model import (
     T_CAPACITY,
     T_LIMIT,
@@ -56,7 +56,7 @@ def expected(rows, point, numbers):
         planes[:, 3:6], planes[:, 6] = point[4:7], UNLIMITED
         once = rows.copy()
         for name in PAIRS:
-            once[getattr(model, name) + 1 - node] = rows[getattr(model, name) + node]
+            once[getattr(power_model, name) + 1 - node] = rows[getattr(power_model, name) + node]
         each = profiles_of(in_blocks(once), planes, numbers)
         total += 0.5 * each[np.arange(len(tilt)), np.arange(len(tilt))]
     return total

@@ -7,13 +7,12 @@ import pytest
 from engine_makers import PLANES, flags, rows_of
 
 from sunveil.engine import infer_block
-from sunveil.engine.clocks import _tracked_as_declared
-from sunveil.engine.hypotheses import DECLARED
-from sunveil.engine.search import search
-from sunveil.engine.stepping import Laid
+from sunveil.engine.clock_faults import Laid, _tracked_as_declared
+from sunveil.engine.coarse_search import search
+from sunveil.engine.one_or_two_planes import tracker_likeness
 from sunveil.engine.tracker_model import AXIS, tracker_grid
-from sunveil.engine.tracker_search import tracker_likeness
-from sunveil.estimate import Flag
+from sunveil.estimates import Flag
+from sunveil.estimates.planes_and_intervals import DECLARED
 from sunveil.simulate import Tracker, tracking
 
 

@@ -3,8 +3,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from sunveil.engine.hypotheses import DECLARED, ClockHypothesis
-from sunveil.engine.trials import decide, unexplained
+from sunveil.engine.clock_faults import decide, unexplained
+from sunveil.estimates.planes_and_intervals import DECLARED, ClockHypothesis
 
 HOUR, HALF = ClockHypothesis(60.0), ClockHypothesis(30.0)
 INF, NAN = float("inf"), float("nan")

@@ -10,13 +10,13 @@ from hypothesis import strategies as st
 from oracle import angle_between
 
 from sunveil.engine import EngineOptions, infer_block, make_sky_table
-from sunveil.engine.assumed import SystematicErrors
-from sunveil.engine.envelope import profiles_of
-from sunveil.engine.final import fit_finally
-from sunveil.engine.model import CAPACITY, LIMIT, PARAMETERS
-from sunveil.engine.prepared import PreparedSky, prepare
-from sunveil.engine.search import modelled_power, search
-from sunveil.engine.years import (
+from sunveil.engine.bright_envelope import profiles_of
+from sunveil.engine.coarse_search import modelled_power, search
+from sunveil.engine.constants import SystematicErrors
+from sunveil.engine.final_fit import fit_finally
+from sunveil.engine.power_model import CAPACITY, LIMIT, PARAMETERS
+from sunveil.engine.shading import PreparedSky, prepare
+from sunveil.engine.yearly_fits import (
     KNOWN_YEARS,
     YEAR,
     YearFits,
@@ -25,8 +25,7 @@ from sunveil.engine.years import (
     weighted_median,
     year_covariances,
 )
-from sunveil.site import Plane
-from sunveil.timegrid import TimeGrid
+from sunveil.site import Plane, TimeGrid
 
 TRUTH = point_of(200.0, 30.0, 5.0, haze=-0.2, heat=1.25)
 # What a year with snow, a dead string or a wrong clock looks like.

@@ -14,7 +14,9 @@ import sys
 import time
 from pathlib import Path
 
-from sunveil.fleet import FleetSettings, database, infer_fleet
+from sunveil.estimates.inference_options import FleetSettings
+from sunveil.fleet import duckdb_reader
+from sunveil.inference import infer_fleet
 
 
 def forked(fleet: str, systems: str, out: Path) -> int:
@@ -36,8 +38,8 @@ def main(fleet: str, systems: str, folder: str, trials: str) -> int:
     # loads and compiles everything, so that the children need not
     infer_fleet(fleet, systems, root / "reference", settings=FleetSettings(part_rows=1))
     # a child of a process with a database open cannot use one
-    database._parent().close()
-    database._parent.cache_clear()
+    duckdb_reader._parent().close()
+    duckdb_reader._parent.cache_clear()
     begun = time.monotonic()
     _, code = os.waitpid(forked(fleet, systems, root / "timed"), 0)
     usual = time.monotonic() - begun

@@ -7,10 +7,9 @@ import signal
 from pathlib import Path
 
 from sunveil.errors import SourceError
-from sunveil.fleet.done import PartResult
-from sunveil.fleet.job import FleetJob
-from sunveil.fleet.plan import Part
-from sunveil.fleet.task import run_part
+from sunveil.fleet.run_context import FleetJob
+from sunveil.fleet.run_plan import Part
+from sunveil.inference.fleet_part import PartResult, run_part
 
 
 def die(job: FleetJob, part: Part) -> PartResult:

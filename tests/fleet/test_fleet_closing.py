@@ -3,8 +3,8 @@ from __future__ import annotations
 import pyarrow as pa
 
 from plot_makers import estimate_of, pair_of, tracker_of
-from sunveil.estimate import Estimate, Flag
-from sunveil.fleet.closing import fixed_planes, plane_kinds
+from sunveil.estimates import Estimate, Flag
+from sunveil.inference.run_summary import fixed_planes, plane_kinds
 
 
 def table(*estimates: Estimate) -> pa.Table:

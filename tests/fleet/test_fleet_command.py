@@ -9,10 +9,10 @@ from fleet_folders import PLACES, estimates_of, write_systems
 
 from sunveil.cli import main
 from sunveil.errors import SourceError
-from sunveil.estimate import Flag, Quality
-from sunveil.fleet import infer_fleet, read_fleet
-from sunveil.fleet.results import is_fleet
-from sunveil.fleet.settings import IDENTITY
+from sunveil.estimates import Flag, Quality
+from sunveil.estimates.read_write import is_fleet, read_fleet
+from sunveil.fleet.run_plan import IDENTITY
+from sunveil.inference import infer_fleet
 
 
 @pytest.fixture

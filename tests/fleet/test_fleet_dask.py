@@ -9,7 +9,8 @@ import pytest
 from fleet_folders import contents
 
 from sunveil.errors import MissingExtra, ParameterError
-from sunveil.fleet import FleetSettings, infer_fleet
+from sunveil.estimates.inference_options import FleetSettings
+from sunveil.inference import infer_fleet
 
 SMALL = FleetSettings(part_rows=1)
 

@@ -17,9 +17,10 @@ from fleet_folders import (
 
 from sunveil import infer
 from sunveil.cli import main
+from sunveil.engine import infer as infer_module
 from sunveil.errors import MeterError, ParameterError, SourceError
-from sunveil.fleet import FleetSettings, infer_fleet
-from sunveil.fleet import fitting as fleet_fitting
+from sunveil.estimates.inference_options import FleetSettings
+from sunveil.inference import fleet_part, infer_fleet
 from sunveil.meters import MeterOptions, read_meters
 
 GOOD = ["a1", "a2", "a3", "b1", "b2", "b3"]
@@ -228,7 +229,7 @@ def test_a_short_record_is_too_little_data(readings, systems_file, tmp_path):
 def test_one_system_that_raises_is_refused_and_its_neighbours_are_not(
     layouts, systems_file, tmp_path, monkeypatch
 ):
-    real = fleet_fitting.infer_any_block
+    real = infer_module.infer_any_block
 
     def touchy(power, sky, **options):
         # a2 is the second of its cell; only its readings set it off, alone or in a block
@@ -238,7 +239,7 @@ def test_one_system_that_raises_is_refused_and_its_neighbours_are_not(
 
     frame = pd.read_parquet(layouts["files"] / "a2.parquet")
     highest = np.float32(frame["power_kw"].max())
-    monkeypatch.setattr(fleet_fitting, "infer_any_block", touchy)
+    monkeypatch.setattr(fleet_part, "infer_any_block", touchy)
     result = infer_fleet(layouts["files"], systems_file, tmp_path / "out")
     assert (result.inferred, result.refused) == (5, 1)
     kind, reason = refusals_of(tmp_path / "out")["a2"]
@@ -342,8 +343,8 @@ def test_remedies_of_workers_are_in_the_words_of_whoever_started_them(
     for name in ("a1", "b1"):
         text = (fleet / f"{name}.csv").read_text()
         (fleet / f"{name}.csv").write_text(text.replace("Z,", ","))
-    monkeypatch.setattr("sunveil.fleet.local.SMALL_FLEET", 0)
-    monkeypatch.setattr("sunveil.fleet.plan.FILES_ROWS", 1)
+    monkeypatch.setattr("sunveil.inference.workers.SMALL_FLEET", 0)
+    monkeypatch.setattr("sunveil.fleet.run_plan.FILES_ROWS", 1)
     given = [fleet, "--systems", systems_file, "--out", tmp_path / "out", "--workers", workers]
     assert main(["infer", *map(str, given)]) == 0
     refused = refusals_of(tmp_path / "out")
@@ -388,7 +389,7 @@ def test_a_system_that_two_parts_came_upon_is_refused_and_no_other(
     rows = pd.read_csv(fleet / "b1.csv").assign(system_id="b1")
     rows.iloc[:1000].to_csv(fleet / "b1.csv", index=False)
     rows.iloc[1000:].to_csv(fleet / "zz.csv", index=False)
-    apart = "sunveil.fleet.order.files_together"
+    apart = "sunveil.fleet.run_plan.files_together"
     monkeypatch.setattr(apart, lambda paths, options: list(range(len(paths))))
     infer_fleet(fleet, systems_file, tmp_path / "out", settings=FleetSettings(part_rows=1))
     refused = refusals_of(tmp_path / "out")

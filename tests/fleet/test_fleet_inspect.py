@@ -6,11 +6,11 @@ import numpy as np
 import pytest
 
 from sunveil.errors import MeterError
-from sunveil.fleet.inspect import _count_dim_days, _stuck_levels, inspect
-from sunveil.meters.grid import RawReadings, find_interval
-from sunveil.meters.options import MeterOptions
-from sunveil.meters.quality import clean
-from sunveil.timegrid import TimeGrid
+from sunveil.fleet.unusual_records import _count_dim_days, _stuck_levels, inspect
+from sunveil.meters import MeterOptions
+from sunveil.meters.quality_rules import clean
+from sunveil.meters.time_steps import RawReadings, find_interval
+from sunveil.site import TimeGrid
 
 AXIS = TimeGrid(1_546_300_800, 3600, 24 * 90)
 OPTIONS = MeterOptions()

@@ -9,11 +9,12 @@ import pyarrow.parquet as pq
 import pytest
 from fleet_folders import PLACES, PLANES, contents, estimates_of, long_frame, refusals_of
 
-from sunveil.fleet import FleetSettings, infer_fleet
-from sunveil.fleet.results import read_fleet
-from sunveil.infer import infer
+from sunveil.estimates.inference_options import FleetSettings
+from sunveil.estimates.read_write import read_fleet
+from sunveil.inference import infer_fleet
+from sunveil.inference.infer import infer
 from sunveil.meters import MeterOptions
-from sunveil.publish.fleet_open import open_fleet
+from sunveil.releases.fleet_releases import open_fleet
 
 # One part per system, where a layout lets a part be so small.
 SMALL = FleetSettings(part_rows=1)

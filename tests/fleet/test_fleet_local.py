@@ -17,11 +17,13 @@ import pytest
 from fleet_folders import contents
 
 from sunveil.errors import SourceError, SunveilError
-from sunveil.fleet import FleetSettings, infer_fleet, local
-from sunveil.fleet.job import context_of
-from sunveil.fleet.local import refuse_unguarded, run_in_pool, run_local
-from sunveil.fleet.plan import Part
-from sunveil.fleet.run import _opened
+from sunveil.estimates.inference_options import FleetSettings
+from sunveil.fleet.run_context import context_of
+from sunveil.fleet.run_plan import Part
+from sunveil.inference import infer_fleet
+from sunveil.inference import workers as local
+from sunveil.inference.fleet_run import _opened
+from sunveil.inference.workers import refuse_unguarded, run_in_pool, run_local
 
 SMALL = FleetSettings(part_rows=1)
 
@@ -121,7 +123,11 @@ import signal, sys, time
 from pathlib import Path
 from types import ModuleType
 
-from sunveil.fleet import FleetSettings, infer_fleet, local
+from sunveil.estimates.inference_options import FleetSettings
+
+from sunveil.inference.fleet_run import infer_fleet
+
+from sunveil.inference import workers as local
 
 local.SMALL_FLEET = 0
 local.compile_before_workers = lambda **_: None  # these tests' own process has compiled them
@@ -202,8 +208,9 @@ def members(group: int) -> list[int]:
 
 COMPILED = """
 import sys
-from sunveil.fleet import infer_fleet, inspect, scatter, survey
-from sunveil.fleet.local import compile_before_workers
+from sunveil.inference.fleet_run import infer_fleet
+from sunveil.fleet import unusual_records as inspect, blocks as scatter, survey
+from sunveil.inference.workers import compile_before_workers
 
 def compiled():
     every = [each for module in (inspect, scatter, survey) for each in vars(module).values()]

@@ -11,9 +11,10 @@ import pytest
 from fleet_folders import PLACES, estimates_of, refusals_of, write_systems
 
 from sunveil.cli import main
-from sunveil.fleet import FleetSettings, infer_fleet
-from sunveil.fleet import task as fleet_task
-from sunveil.infer import infer
+from sunveil.estimates.inference_options import FleetSettings
+from sunveil.inference import fleet_part as fleet_task
+from sunveil.inference import infer_fleet
+from sunveil.inference.infer import infer
 from sunveil.meters import MeterOptions
 
 NET = FleetSettings(meters=MeterOptions(net=True))

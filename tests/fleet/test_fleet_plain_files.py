@@ -1,8 +1,8 @@
 from __future__ import annotations
 
-from sunveil.fleet.plain_files import files_together, iter_file_systems
-from sunveil.meters import MeterOptions
-from sunveil.meters.refusals import UNREAD, RefusedSystem
+from sunveil.fleet.file_layouts import files_together, iter_file_systems
+from sunveil.meters import MeterOptions, RefusedSystem
+from sunveil.meters.record import UNREAD
 
 OPTIONS = MeterOptions()
 

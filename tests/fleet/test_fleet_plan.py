@@ -9,13 +9,27 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from sunveil.fleet import FleetSettings, plan
-from sunveil.fleet.layouts import Columns, FileLayout
-from sunveil.fleet.order import FleetOrder, find_order
-from sunveil.fleet.plan import SKIES_KEPT, find_cells, fingerprint, make_plan
-from sunveil.fleet.settings import IDENTITY
-from sunveil.fleet.source import FileOrder, FleetSource, RowGroup, SourceFile, look_at
-from sunveil.fleet.systems import read_systems
+from sunveil.estimates.inference_options import FleetSettings
+from sunveil.fleet import run_plan
+from sunveil.fleet.file_layouts import (
+    Columns,
+    FileLayout,
+    FileOrder,
+    FleetSource,
+    RowGroup,
+    SourceFile,
+    look_at,
+)
+from sunveil.fleet.run_plan import (
+    IDENTITY,
+    SKIES_KEPT,
+    FleetOrder,
+    find_cells,
+    find_order,
+    fingerprint,
+    make_plan,
+)
+from sunveil.fleet.systems_table import read_systems
 from sunveil.meters import MeterOptions
 from sunveil.site import Site
 
@@ -169,7 +183,7 @@ def test_the_fingerprint_changes_with_all_that_decides_the_result(tmp_path, monk
         fingerprint(source, systems, replace(settings, meters=MeterOptions(label="end"))),
     ]
     for identity in (("0.0.0", "1"), (IDENTITY[0], "another")):
-        monkeypatch.setattr(plan, "IDENTITY", identity)
+        monkeypatch.setattr(run_plan, "IDENTITY", identity)
         others.append(fingerprint(source, systems, settings))
     assert len({mark, *others}) == 8
 

@@ -8,15 +8,14 @@ import pyarrow.parquet as pq
 import pytest
 
 from sunveil.errors import ParameterError, SourceError
-from sunveil.fleet.fleet_planes import (
+from sunveil.estimates.estimates_table import (
     MOUNTS,
     FleetPlanes,
     planes_of_column,
     trackers_of_column,
     untold_of_column,
 )
-from sunveil.fleet.folder import RUN, SUMMARY
-from sunveil.fleet.results import FleetRows, read_fleet
+from sunveil.estimates.read_write import RUN, SUMMARY, FleetRows, read_fleet
 
 EAST = {"surface_azimuth": 92.0, "surface_tilt": 31.0, "share": 0.6}
 WEST = {"surface_azimuth": 271.0, "surface_tilt": 30.0, "share": 0.4}

@@ -14,22 +14,27 @@ from hypothesis import assume, example, given
 from hypothesis import strategies as st
 
 from sunveil.engine import BlockEstimates
-from sunveil.engine.outcomes import flag_bits
 from sunveil.errors import ParameterError, SourceError
-from sunveil.estimate import Assumptions, ClockStep, Estimate, Flag, YearEstimate
-from sunveil.fleet import FleetSettings
+from sunveil.estimates import (
+    Assumptions,
+    Estimate,
+    Flag,
+    HouseholdEstimate,
+    Interval,
+    PlaneEstimate,
+    TrackerEstimate,
+    YearEstimate,
+)
+from sunveil.estimates.estimates_table import ESTIMATES, estimates_table, write_table
+from sunveil.estimates.flags_and_quality import flag_bits
+from sunveil.estimates.inference_options import FleetSettings
+from sunveil.estimates.planes_and_intervals import ClockStep
+from sunveil.estimates.read_write import FleetRows, read_assumptions, read_fleet
 from sunveil.fleet.blocks import BlockFrame
-from sunveil.fleet.columns import ESTIMATES
-from sunveil.fleet.fitting import Fitted
-from sunveil.fleet.output import estimates_table, write_table
-from sunveil.fleet.results import FleetRows, read_assumptions, read_fleet
-from sunveil.fleet.systems import SystemTable
-from sunveil.household import HouseholdEstimate
-from sunveil.meters.record import Label
-from sunveil.planes import PlaneEstimate, TrackerEstimate
-from sunveil.quantities import Interval
-from sunveil.site import Losses, Mount, Plane
-from sunveil.timegrid import TimeGrid
+from sunveil.fleet.systems_table import SystemTable
+from sunveil.inference.fleet_part import Fitted
+from sunveil.meters import Label
+from sunveil.site import Losses, Mount, Plane, TimeGrid
 
 HEADER = "system_id,surface_azimuth,surface_tilt,dc_capacity_kw"
 KINDS = ("json", "csv", "parquet")

@@ -13,8 +13,11 @@ import pytest
 from fleet_folders import contents, copy_of, write_systems
 
 from sunveil.errors import ParameterError, SourceError
-from sunveil.fleet import FleetSettings, infer_fleet, plan, read_fleet, run
-from sunveil.fleet.settings import IDENTITY
+from sunveil.estimates.inference_options import FleetSettings
+from sunveil.estimates.read_write import read_fleet
+from sunveil.fleet import run_plan
+from sunveil.fleet.run_plan import IDENTITY
+from sunveil.inference import fleet_run, infer_fleet
 
 SMALL = FleetSettings(part_rows=1)
 
@@ -138,7 +141,7 @@ def test_a_run_of_another_engine_is_not_taken_up(
         with pytest.raises(Stopped):
             infer_fleet(*given, settings=SMALL, workers=1, tell=stop_after(2))
     before = contents(out)
-    for module in (plan, run):
+    for module in (run_plan, fleet_run):
         monkeypatch.setattr(module, "IDENTITY", (IDENTITY[0], "another"))
     with pytest.raises(ParameterError, match=r"another version of Sunveil \(.*restart=True"):
         infer_fleet(*given, settings=SMALL)

@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from sunveil.fleet.scatter import scatter
-from sunveil.timegrid import TimeGrid
+from sunveil.fleet.blocks import scatter
+from sunveil.site import TimeGrid
 
 AXIS = TimeGrid(1_546_300_800, 3600, 200)
 WHOLE = (0, 0, 1, 0, 200)

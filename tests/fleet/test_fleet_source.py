@@ -7,9 +7,8 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from sunveil.fleet.layouts import FileLayout
-from sunveil.fleet.source import look_at
-from sunveil.meters.options import MeterOptions
+from sunveil.fleet.file_layouts import FileLayout, look_at
+from sunveil.meters import MeterOptions
 
 
 def write(path: Path, times: pa.Array) -> None:

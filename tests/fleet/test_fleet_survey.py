@@ -4,11 +4,10 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from sunveil.fleet.reading import NO_TIME
-from sunveil.fleet.survey import Survey, SystemIndex
-from sunveil.fleet.zones import ZoneTable
-from sunveil.meters.clock import Stamps, to_utc
-from sunveil.meters.record import Label
+from sunveil.fleet.duckdb_reader import NO_TIME
+from sunveil.fleet.survey import Survey, SystemIndex, ZoneTable
+from sunveil.meters import Label
+from sunveil.meters.time_steps import Stamps, to_utc
 
 YEAR = pd.date_range("2019-01-01", "2020-01-01", freq="h", tz="UTC", inclusive="left")
 

@@ -6,14 +6,14 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from sunveil.cell import cell_of
 from sunveil.errors import SourceError
-from sunveil.fleet.columns import RESERVED
-from sunveil.fleet.plan import find_cells
-from sunveil.fleet.systems import SYSTEM_NAMES, read_systems
-from sunveil.meters.columns import find_roles
-from sunveil.meters.header import TableColumn
-from sunveil.meters.options import MeterOptions
+from sunveil.estimates.estimates_table import RESERVED
+from sunveil.fleet.run_plan import find_cells
+from sunveil.fleet.systems_table import SYSTEM_NAMES, read_systems
+from sunveil.grids import cell_of
+from sunveil.meters import MeterOptions
+from sunveil.meters.find_columns import find_roles
+from sunveil.meters.header_and_units import TableColumn
 
 
 def write(path, text):

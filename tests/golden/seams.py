@@ -14,17 +14,13 @@ import numpy as np
 import opendp.measurements
 
 from sunveil.errors import SunveilError
-from sunveil.fleet import infer_fleet
-from sunveil.ledger.ledger import Ledger
-from sunveil.ledger.promise import Promise
-from sunveil.ledger.records import Question
-from sunveil.ledger.schedule import YearlySchedule
-from sunveil.paper import fit_paper
-from sunveil.privacy.dpbo import DPBO
-from sunveil.privacy.guarantee import ConcentratedGuarantee, Guarantee
-from sunveil.privacy.mechanisms import Exponential, PermuteAndFlip
-from sunveil.privacy.window import Window
-from sunveil.search.bayesopt import SearchSettings
+from sunveil.inference import infer_fleet
+from sunveil.ledger import Ledger, Promise, Question, YearlySchedule
+from sunveil.paper import DPBO, fit_paper
+from sunveil.paper.grid_and_bayesian_search import SearchSettings
+from sunveil.privacy import ConcentratedGuarantee, Guarantee, PermuteAndFlip
+from sunveil.privacy.mechanisms import Exponential
+from sunveil.privacy.two_level_window import Window
 
 __all__ = [
     "ConcentratedGuarantee",

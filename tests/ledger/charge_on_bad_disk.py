@@ -10,7 +10,7 @@ from pathlib import Path
 from ledger_makers import question
 
 from sunveil.errors import SunveilError
-from sunveil.ledger.ledger import Ledger
+from sunveil.ledger import Ledger
 
 
 def main() -> None:

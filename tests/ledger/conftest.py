@@ -9,7 +9,7 @@ import psycopg
 import pytest
 from postgres_server import PROGRAMS, postgres_server
 
-from sunveil.ledger.ledger import Ledger
+from sunveil.ledger import Ledger
 
 NUMBERS = count()
 

@@ -15,7 +15,7 @@ from itertools import count
 
 from ledger_makers import question
 
-from sunveil.ledger.ledger import Ledger
+from sunveil.ledger import Ledger
 
 AT_ONCE = 3
 

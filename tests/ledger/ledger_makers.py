@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
-from sunveil.ledger.ledger import Question
-from sunveil.privacy.guarantee import ConcentratedGuarantee, ConditionalGuarantee, Guarantee
-from sunveil.privacy.units import System, Unit
+from sunveil.ledger import Question
+from sunveil.privacy import ConcentratedGuarantee, ConditionalGuarantee, Guarantee, System
+from sunveil.privacy.guarantees import Unit
 
 
 def guarantee(epsilon: float = 1.0, unit: Unit | None = None, *, delta: float = 0.0) -> Guarantee:

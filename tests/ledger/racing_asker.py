@@ -12,7 +12,7 @@ from multiprocessing.connection import Connection
 from ledger_makers import question
 
 from sunveil.errors import BudgetExceeded
-from sunveil.ledger.ledger import Ledger
+from sunveil.ledger import Ledger
 
 # How long the orders of a round take to reach all. [s]
 SOON = 0.005

@@ -9,10 +9,9 @@ from ledger_makers import question
 
 from sunveil.cli import main
 from sunveil.errors import ParameterError
-from sunveil.ledger.acting import acting_as, actor_of
-from sunveil.ledger.ledger import Ledger
-from sunveil.ledger.promise import Promise
-from sunveil.privacy.units import System
+from sunveil.ledger import Ledger, Promise
+from sunveil.ledger.hash_chain import acting_as, actor_of
+from sunveil.privacy import System
 
 
 @pytest.fixture

@@ -13,15 +13,9 @@ from hypothesis import strategies as st
 from ledger_makers import guarantee
 
 from sunveil.errors import ParameterError
-from sunveil.ledger.amounts import (
-    NANO,
-    from_nano,
-    to_nano,
-    to_nano_below,
-)
-from sunveil.ledger.promise import Promise
-from sunveil.privacy.concentrated import rho_to_epsilon
-from sunveil.privacy.units import System
+from sunveil.ledger import Promise
+from sunveil.privacy import System
+from sunveil.privacy.guarantees import NANO, from_nano, rho_to_epsilon, to_nano, to_nano_below
 
 EPSILONS = st.floats(1e-4, 50.0)
 DELTAS = st.floats(1e-15, 1e-2)

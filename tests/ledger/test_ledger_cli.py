@@ -8,9 +8,9 @@ import pytest
 from ledger_makers import question
 
 from sunveil.cli import main
-from sunveil.ledger.chain import GENESIS, Entry
-from sunveil.ledger.ledger import Ledger
-from sunveil.privacy.concentrated import rho_to_epsilon
+from sunveil.ledger import Ledger
+from sunveil.ledger.hash_chain import GENESIS, Entry
+from sunveil.privacy.guarantees import rho_to_epsilon
 
 PROMISE = ("--protect", "system", "--epsilon", "2")
 

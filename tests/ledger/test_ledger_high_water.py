@@ -3,7 +3,7 @@ from __future__ import annotations
 import pytest
 
 from sunveil.errors import LedgerError
-from sunveil.ledger.high_water import HighWaterMark, HighWaterMarks
+from sunveil.ledger.hash_chain import HighWaterMark, HighWaterMarks
 
 
 @pytest.fixture

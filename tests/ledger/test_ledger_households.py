@@ -8,10 +8,10 @@ from ledger_makers import question
 from sqlalchemy import text
 
 from sunveil.errors import BudgetExceeded, LedgerConflict, ParameterError
-from sunveil.ledger.database import open_engine
-from sunveil.ledger.households import SystemHome
-from sunveil.ledger.ledger import Ledger, Promise
-from sunveil.privacy.units import Days, System
+from sunveil.ledger import Ledger, Promise
+from sunveil.ledger.ledger_database import open_engine
+from sunveil.ledger.promises import SystemHome
+from sunveil.privacy import Days, System
 
 FOUR = ("a", "b", "c", "d")
 ONE, FIVE = Promise(System(), 1.0), Promise(System(), 5.0)
@@ -297,7 +297,7 @@ def test_a_household_that_spent_too_much_is_found(where, open_ledger, monkeypatc
         ledger.create_dataset(name, ONE)
         ledger.register(name, FOUR)
     execute(where, "UPDATE datasets SET shared = 0")
-    monkeypatch.setattr("sunveil.ledger.integrity.verify", lambda state, replay, _: NoFaults())
+    monkeypatch.setattr("sunveil.ledger.verify_chain.verify", lambda state, replay, _: NoFaults())
     for name in ("one", "two"):
         ledger.charge(name, question(systems=("a",)))
     monkeypatch.undo()

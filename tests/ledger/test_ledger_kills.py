@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from sunveil.ledger.ledger import Promise
-from sunveil.privacy.units import System
+from sunveil.ledger import Promise
+from sunveil.privacy import System
 
 KILLED_ASKERS = Path(__file__).with_name("killed_askers.py")
 

@@ -4,9 +4,9 @@ import pytest
 from ledger_makers import conditional, guarantee, question
 
 from sunveil.errors import BudgetExceeded, ParameterError, ReleaseNotFound
-from sunveil.ledger import debit
-from sunveil.ledger.ledger import Answer, Promise, Question
-from sunveil.privacy.units import Days, Readings, System
+from sunveil.ledger import Promise, Question, ledger_database
+from sunveil.ledger.promises import Answer
+from sunveil.privacy import Days, Readings, System
 
 TWO = Promise(System(), 2.0)
 
@@ -127,7 +127,7 @@ def test_a_refusal_tells_what_was_asked_and_what_is_left(ledger):
 
 
 def test_more_systems_than_a_statement_holds_are_charged_all_or_none(ledger, monkeypatch):
-    monkeypatch.setattr(debit, "CHUNK", 3)
+    monkeypatch.setattr(ledger_database, "CHUNK", 3)
     ledger.create_dataset("d", TWO)
     some = tuple(f"s{number}" for number in range(10))
     ledger.charge("d", question(0, systems=some))

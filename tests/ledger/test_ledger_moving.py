@@ -11,10 +11,10 @@ from ledger_makers import question
 
 from sunveil.cli import main
 from sunveil.errors import BudgetExceeded, LedgerConflict, LedgerError
-from sunveil.ledger import moving
-from sunveil.ledger.ledger import Ledger, Promise
-from sunveil.ledger.moving import move_ledger
-from sunveil.privacy.units import System
+from sunveil.ledger import Ledger, Promise, hash_chain
+from sunveil.ledger import move_ledger as move_ledger_module
+from sunveil.ledger.move_ledger import move_ledger
+from sunveil.privacy import System
 
 TWO = Promise(System(), 2.0)
 
@@ -112,7 +112,7 @@ def test_a_move_that_fails_leaves_the_old_ledger_in_use_and_nothing_in_the_new(
         raise RuntimeError
 
     with monkeypatch.context() as patch:
-        patch.setattr(moving, step, fail)
+        patch.setattr(move_ledger_module, step, fail)
         with pytest.raises(RuntimeError):
             move_ledger(old, new)
     assert is_empty(new)
@@ -128,7 +128,7 @@ def test_a_move_whose_end_cannot_be_marked_leaves_nothing_in_the_new(places, mon
         raise LedgerError("the disk is full")
 
     with monkeypatch.context() as patch:
-        patch.setattr(moving.HighWaterMarks, "moving_all", fail)
+        patch.setattr(hash_chain.HighWaterMarks, "moving_all", fail)
         with pytest.raises(LedgerError, match="full"):
             move_ledger(old, new)
     assert is_empty(new)
@@ -146,8 +146,8 @@ def test_a_move_that_was_interrupted_has_one_ledger_open_at_most_and_is_finished
 
     # before the old one is closed, and with no time to tidy up
     with monkeypatch.context() as patch:
-        patch.setattr(moving._Move, "_close", stop)
-        patch.setattr(moving._Move, "_remove_new", lambda _: None)
+        patch.setattr(move_ledger_module._Move, "_close", stop)
+        patch.setattr(move_ledger_module._Move, "_remove_new", lambda _: None)
         with pytest.raises(KeyboardInterrupt):
             move_ledger(old, new)
     with Ledger(new) as ledger, pytest.raises(LedgerConflict, match="closed for good"):
@@ -166,7 +166,7 @@ def test_a_move_that_stopped_once_the_old_one_was_closed_is_finished(places, mon
         raise KeyboardInterrupt
 
     with monkeypatch.context() as patch:
-        patch.setattr(moving._Move, "_open_new", stop)
+        patch.setattr(move_ledger_module._Move, "_open_new", stop)
         with pytest.raises(KeyboardInterrupt):
             move_ledger(old, new)
     for where in places:

@@ -18,13 +18,11 @@ from ledger_makers import question
 from sqlalchemy import text
 
 from sunveil.errors import LedgerError, MissingExtra, ReleaseNotFound
-from sunveil.ledger import database as databases
-from sunveil.ledger import opening
-from sunveil.ledger.database import open_engine
-from sunveil.ledger.ledger import Ledger, Promise
-from sunveil.ledger.moving import move_ledger
-from sunveil.ledger.opening import use_wal
-from sunveil.privacy.units import System
+from sunveil.ledger import Ledger, Promise, ledger_database
+from sunveil.ledger import ledger_database as databases
+from sunveil.ledger.ledger_database import open_engine, use_wal
+from sunveil.ledger.move_ledger import move_ledger
+from sunveil.privacy import System
 
 TWO = Promise(System(), 2.0)
 CHARGE_ON_BAD_DISK = Path(__file__).with_name("charge_on_bad_disk.py")
@@ -230,10 +228,11 @@ def test_a_missing_driver_is_said_with_its_remedy(monkeypatch):
 
 
 def test_a_new_file_that_others_hold_is_waited_for(path, monkeypatch):
-    monkeypatch.setattr(databases, "LOCK_TIMEOUT_SECONDS", 0.02)
     holder = sqlite3.connect(path, isolation_level=None, check_same_thread=False)
     holder.execute("BEGIN EXCLUSIVE")
-    engine = open_engine(path, create=True)
+    with monkeypatch.context() as patch:  # SQLite itself waits for less
+        patch.setattr(databases, "LOCK_TIMEOUT_SECONDS", 0.02)
+        engine = open_engine(path, create=True)
     release = threading.Timer(0.2, holder.rollback)
     release.start()
     use_wal(engine)
@@ -245,7 +244,7 @@ def test_a_new_file_that_others_hold_is_waited_for(path, monkeypatch):
 
 def test_a_new_file_that_others_never_let_go_is_refused(path, monkeypatch):
     monkeypatch.setattr(databases, "LOCK_TIMEOUT_SECONDS", 0.02)
-    monkeypatch.setattr(opening, "LOCK_TIMEOUT_SECONDS", 0.02)
+    monkeypatch.setattr(ledger_database, "LOCK_TIMEOUT_SECONDS", 0.02)
     with closing(sqlite3.connect(path, isolation_level=None)) as holder:
         holder.execute("BEGIN EXCLUSIVE")
         engine = open_engine(path, create=True)

@@ -13,10 +13,9 @@ from ledger_makers import question
 from sqlalchemy import create_engine, text
 
 from sunveil.errors import BudgetExceeded, LedgerConflict, LedgerUnavailable
-from sunveil.ledger import pending
-from sunveil.ledger.database import open_engine
-from sunveil.ledger.ledger import Ledger, Promise
-from sunveil.privacy.units import System
+from sunveil.ledger import Ledger, Promise, charges
+from sunveil.ledger.ledger_database import open_engine
+from sunveil.privacy import System
 
 FIVE = Promise(System(), 5.0)
 
@@ -74,7 +73,7 @@ def test_many_questions_are_charged_only_where_nothing_was_paid(ledger):
 
 
 def test_more_questions_than_turns_hold_one_for_all(ledger, monkeypatch):
-    monkeypatch.setattr(pending, "MOST_TURNS", 2)
+    monkeypatch.setattr(charges, "MOST_TURNS", 2)
     ledger.create_dataset("d", FIVE)
     asked = [question(number, systems=(str(number),)) for number in range(4)]
     assert [each.value for each in ledger.ask_each("d", asked, lambda _: 1)] == [1] * 4

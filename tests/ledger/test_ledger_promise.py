@@ -10,11 +10,11 @@ from ledger_makers import concentrated, conditional, guarantee, question
 from sqlalchemy import update
 
 from sunveil.errors import LedgerConflict, ParameterError
-from sunveil.ledger.database import open_engine
-from sunveil.ledger.promise import Promise, promise_text, read_promise
-from sunveil.ledger.schema import datasets
-from sunveil.privacy.concentrated import rho_to_epsilon
-from sunveil.privacy.units import Days, Readings, System, implies
+from sunveil.ledger import Promise
+from sunveil.ledger.ledger_database import datasets, open_engine
+from sunveil.ledger.promises import promise_text, read_promise
+from sunveil.privacy import Days, Readings, System
+from sunveil.privacy.guarantees import implies, rho_to_epsilon
 
 UNITS = [Readings(1), Readings(7), Days(1), Days(7), System()]
 

@@ -10,8 +10,8 @@ from pathlib import Path
 import pytest
 from ledger_makers import question
 
-from sunveil.ledger.ledger import Promise
-from sunveil.privacy.units import System
+from sunveil.ledger import Promise
+from sunveil.privacy import System
 
 RACER = Path(__file__).with_name("racing_asker.py")
 # More budgets than these would let nearly all of the processes have what they ask for.

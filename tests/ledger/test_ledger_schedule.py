@@ -9,12 +9,11 @@ from sqlalchemy import create_engine, text
 
 from sunveil.cli import cli
 from sunveil.errors import BudgetExceeded, ParameterError
-from sunveil.ledger import rows as ledger_rows
-from sunveil.ledger.households import SystemHome
-from sunveil.ledger.ledger import Promise
-from sunveil.ledger.promise import promise_text, read_promise
-from sunveil.ledger.schedule import YearlySchedule, spent_by_year, years_of
-from sunveil.privacy.units import System
+from sunveil.ledger import Promise, YearlySchedule
+from sunveil.ledger import statements as ledger_rows
+from sunveil.ledger.promises import SystemHome, promise_text, read_promise
+from sunveil.ledger.yearly_schedule import spent_by_year, years_of
+from sunveil.privacy import System
 
 TEN = Promise(System(), 2.0, schedule=YearlySchedule(2026, 10))
 
@@ -106,7 +105,7 @@ def test_a_charge_that_came_too_early_is_found_by_its_date(small, path, year):
     ask(small, 0, 0.9)
     assert small.verify("d").holds
     # the same charge, dated four years before: a chain written anew, with its digests
-    from sunveil.ledger.chain import Entry
+    from sunveil.ledger.hash_chain import Entry
 
     engine = create_engine(f"sqlite:///{path}")
     with engine.begin() as connection:

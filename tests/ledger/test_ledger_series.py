@@ -7,8 +7,8 @@ from ledger_makers import question
 from sqlalchemy import create_engine
 
 from sunveil.errors import LedgerConflict
-from sunveil.ledger.ledger import Promise
-from sunveil.privacy.units import System
+from sunveil.ledger import Promise
+from sunveil.privacy import System
 
 ONE, OTHER = "1" * 64, "2" * 64
 

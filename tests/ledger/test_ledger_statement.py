@@ -3,12 +3,11 @@ from __future__ import annotations
 import pytest
 from ledger_makers import concentrated, question
 
-from sunveil.ledger.households import SystemHome
-from sunveil.ledger.ledger import Ledger, Question
-from sunveil.ledger.promise import Promise
-from sunveil.ledger.statement import plain_sum
-from sunveil.privacy.concentrated import rho_to_epsilon
-from sunveil.privacy.units import System
+from sunveil.ledger import Ledger, Promise, Question
+from sunveil.ledger.promises import SystemHome
+from sunveil.ledger.statements import plain_sum
+from sunveil.privacy import System
+from sunveil.privacy.guarantees import rho_to_epsilon
 
 DELTA = 1e-6
 

@@ -8,10 +8,9 @@ from ledger_makers import question
 from sqlalchemy import create_engine, text
 
 from sunveil.errors import LedgerConflict
-from sunveil.ledger.chain import Entry
-from sunveil.ledger.high_water import HighWaterMark
-from sunveil.ledger.ledger import Promise
-from sunveil.privacy.units import System
+from sunveil.ledger import Promise
+from sunveil.ledger.hash_chain import Entry, HighWaterMark
+from sunveil.privacy import System
 
 TWO = Promise(System(), 2.0)
 

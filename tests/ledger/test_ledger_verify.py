@@ -7,11 +7,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 from ledger_makers import question
 
-from sunveil.ledger.chain import GENESIS, Entry, canonical
-from sunveil.ledger.high_water import HighWaterMark
-from sunveil.ledger.promise import Promise, promise_text
-from sunveil.ledger.verify import ChainReplay, StoredState, mark_faults, verify
-from sunveil.privacy.units import System
+from sunveil.ledger import Promise
+from sunveil.ledger.hash_chain import GENESIS, Entry, HighWaterMark, canonical
+from sunveil.ledger.promises import promise_text
+from sunveil.ledger.statements import StoredState
+from sunveil.ledger.verify_chain import ChainReplay, mark_faults, verify
+from sunveil.privacy import System
 
 TWO = Promise(System(), 2.0)
 

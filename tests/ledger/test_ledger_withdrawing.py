@@ -4,8 +4,8 @@ import pytest
 from ledger_makers import question
 
 from sunveil.errors import ParameterError
-from sunveil.ledger.ledger import Promise
-from sunveil.privacy.units import System
+from sunveil.ledger import Promise
+from sunveil.privacy import System
 
 
 def test_a_promise_that_nothing_was_charged_to_is_withdrawn_for_good(ledger, where, open_ledger):

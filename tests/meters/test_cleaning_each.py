@@ -10,9 +10,8 @@ from hypothesis import strategies as st
 from meter_makers import refusal, sunny, write_csv
 
 from sunveil.errors import MeterError, ParameterError
-from sunveil.meters import MeterOptions, from_pandas, read_meters, records_from_frame
-from sunveil.meters.coarsen import coarsen
-from sunveil.meters.record import Cleaning, Record
+from sunveil.meters import MeterOptions, Record, from_pandas, read_meters, records_from_frame
+from sunveil.meters.record import Cleaning, coarsen
 
 # What may stand in a cell: the usual, the impossible, the missing, and what loggers write for it.
 ANY = st.one_of(

@@ -22,7 +22,7 @@ from meter_makers import refusal, sunny
 from numpy.typing import NDArray
 
 from sunveil.meters import MeterOptions, Record, iter_systems
-from sunveil.meters.frames import systems_of_frame
+from sunveil.meters.dataframes import systems_of_frame
 
 HOMES = {name: sunny(3, minutes=60, seed=seed) for seed, name in enumerate("abc")}
 CLEANINGS = pytest.mark.parametrize("cleaning", ["each", "record"])

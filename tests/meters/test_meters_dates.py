@@ -7,8 +7,8 @@ import pyarrow as pa
 import pytest
 
 from sunveil.errors import MeterError, ParameterError
-from sunveil.meters.dates import NO_TIME, WrittenStamps, is_clock, is_stamp
-from sunveil.meters.days import clock_minutes
+from sunveil.meters.find_columns import clock_minutes
+from sunveil.meters.numbers_and_dates import NO_TIME, WrittenStamps, is_clock, is_stamp
 
 
 def read(*cells, form=None):

@@ -12,8 +12,7 @@ from formats.series import CAPACITY_KW, TILT, KnownPlant
 
 import sunveil
 from sunveil.errors import MeterError
-from sunveil.meters import read_meters
-from sunveil.meters.record import Record
+from sunveil.meters import Record, read_meters
 
 DAYS = 12
 # What readings alone tell apart: nothing that a release may look at.

@@ -11,8 +11,8 @@ import pytest
 import pytz
 
 from sunveil.errors import ParameterError
-from sunveil.meters.given import frame_of, record_of, series_of
-from sunveil.meters.record import Record
+from sunveil.meters import Record
+from sunveil.meters.dataframes import frame_of, record_of, series_of
 
 INDEX = pd.date_range("2024-06-01", periods=288, freq="30min", tz="UTC", name="time")
 POWER = pd.Series(

@@ -10,8 +10,7 @@ import pandas as pd
 import pytest
 
 from sunveil.errors import MeterError
-from sunveil.meters import MeterOptions, Record, read_meters
-from sunveil.meters.read import iter_systems
+from sunveil.meters import MeterOptions, Record, iter_systems, read_meters
 
 LINES = [f"a,2024-06-01T{hour:02}:00Z,{100 * hour}" for hour in range(24)]
 

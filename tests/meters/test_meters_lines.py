@@ -10,8 +10,7 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from sunveil.errors import MeterError
-from sunveil.meters import MeterOptions, Record, read_meters
-from sunveil.meters.read import iter_systems
+from sunveil.meters import MeterOptions, Record, iter_systems, read_meters
 
 HOURS, SYSTEMS = 3 * 24, ("a", "b", "c")
 STAMPS = [
@@ -101,7 +100,7 @@ def test_two_stray_quotes_hide_no_row_of_a_record_of_one_system(tmp_path):
 def test_where_a_file_is_cut_into_blocks_decides_nothing(tmp_path, monkeypatch, size):
     cells = {("a", 5): '"1\n2"', ("b", 7): '"1', ("c", 9): '1"', ("a", 30): '"x\ny\nz"'}
     whole = read(tmp_path / "meters.csv", fleet_lines(LAYOUTS[0], cells))
-    monkeypatch.setattr("sunveil.meters.textcells._BLOCK", size)
+    monkeypatch.setattr("sunveil.meters.file_types._BLOCK", size)
     assert read(tmp_path / "meters.csv", fleet_lines(LAYOUTS[0], cells)) == whole
 
 

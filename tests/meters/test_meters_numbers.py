@@ -10,7 +10,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sunveil.meters.numbers import cell_numbers, decimal_evidence, decimal_mark, parse_number
+from sunveil.meters.numbers_and_dates import (
+    cell_numbers,
+    decimal_evidence,
+    decimal_mark,
+    parse_number,
+)
 
 
 @pytest.mark.parametrize(

@@ -8,11 +8,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from sunveil.errors import ParameterError, SourceError
-from sunveil.meters import read_meters
-from sunveil.meters.describe import describe_source
-from sunveil.meters.options import Duplicates, MeterOptions, Register, Unit
-from sunveil.meters.record import Label
-from sunveil.meters.schema import (
+from sunveil.meters import Duplicates, Label, MeterOptions, Unit, read_meters
+from sunveil.meters.describe_file import describe_source
+from sunveil.meters.reading_options import Register
+from sunveil.meters.schema_files import (
     CHECK,
     LARGEST_SCHEMA,
     SCHEMA_FIELDS,

@@ -11,9 +11,9 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from sunveil.meters import MeterOptions, Record
-from sunveil.meters.read import iter_raw_systems, iter_systems
-from sunveil.meters.textcells import cut, iter_blocks, read_text_table
+from sunveil.meters import MeterOptions, Record, iter_systems
+from sunveil.meters.file_types import cut, iter_blocks, read_text_table
+from sunveil.meters.read_files import iter_raw_systems
 
 ROWS = 3 * 24
 SYSTEMS = ("a", "b")
@@ -156,7 +156,7 @@ def test_quotes_are_cut_as_they_are_meant():
 
 
 def test_rows_stay_in_order_across_blocks(monkeypatch):
-    monkeypatch.setattr("sunveil.meters.textcells._BLOCK", 64)
+    monkeypatch.setattr("sunveil.meters.file_types._BLOCK", 64)
     data = b"n,v\n" + b"".join(b"%d,x\n" % each for each in range(500))
     blocks = list(iter_blocks(io.BytesIO(data), skip=1, separator=",", width=2))
     assert len(blocks) > 10

@@ -6,9 +6,9 @@ import pytest
 
 from sunveil.errors import MeterError
 from sunveil.meters import MeterOptions
-from sunveil.meters.columns import find_roles
-from sunveil.meters.header import TableColumn
-from sunveil.meters.options import ADDED, Register
+from sunveil.meters.find_columns import find_roles
+from sunveil.meters.header_and_units import TableColumn
+from sunveil.meters.reading_options import ADDED, Register
 
 NET = {"net": True}
 

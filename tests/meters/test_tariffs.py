@@ -13,8 +13,8 @@ import pytest
 from sunveil.cli import main
 from sunveil.errors import MeterError, SunveilError
 from sunveil.meters import MeterOptions, from_pandas, read_meters, records_from_frame
-from sunveil.meters.describe import describe_source
-from sunveil.meters.options import Register
+from sunveil.meters.describe_file import describe_source
+from sunveil.meters.reading_options import Register
 
 TIMES = pd.date_range("2024-06-01", periods=96, freq="h", tz="UTC")
 HOUR = np.asarray(TIMES.hour)

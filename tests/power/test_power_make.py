@@ -4,24 +4,16 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from sunveil import Site, power
+from sunveil import Site
 from sunveil.errors import ParameterError, WeatherError
-from sunveil.power.mixture import lay_planes
-from sunveil.power.result import banded
-from sunveil.power.skies import PowerChain, held_at_limits
-from sunveil.power.uncertainty import Unknowns
-from sunveil.site import (
-    Losses,
-    Mount,
-    Plane,
-    SkyModel,
-    ac_power,
-    cell_temperature,
-    dc_power,
-    plane_irradiance,
-)
+from sunveil.power.compute_power import fleet_power as power
+from sunveil.power.plane_power import PowerChain, Unknowns, held_at_limits
+from sunveil.power.posterior import lay_planes
+from sunveil.power.power_result import banded
+from sunveil.pv_model import ac_power, cell_temperature, dc_power, plane_irradiance
+from sunveil.site import Losses, Mount, Plane, SkyModel
 from sunveil.weather import clearsky
-from sunveil.weather.base import utc_seconds
+from sunveil.weather.weather_data import utc_seconds
 
 SITE = Site(39.74, -105.17)
 DAY = {"start": "2023-06-20T06:00", "end": "2023-06-21T06:00"}

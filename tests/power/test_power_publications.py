@@ -7,25 +7,35 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from sunveil import Site, power
+from sunveil import Site
 from sunveil.cli import main
 from sunveil.errors import ParameterError, SourceError
-from sunveil.fleet.results import FleetRows
-from sunveil.power.examples import example_tables
-from sunveil.power.posterior import Observation, ObservedTotal, draw_cells
-from sunveil.power.priors import CellGrid, cell_prior
-from sunveil.power.reading import PublishedFleet, mixture_of, published_fleet, read_published
-from sunveil.power.result import band_of
-from sunveil.power.row_laws import RowErrors, row_grid, row_law
-from sunveil.power.rows import lossy_mixture, moved_rows, unmixed
-from sunveil.power.tables import margin_matrix
-from sunveil.publish.bins import Bins
-from sunveil.publish.fleet import fleet_tables
-from sunveil.publish.folder import frame_of_table, write_publication
-from sunveil.publish.measured import noisy_counts
-from sunveil.publish.spending import Spending
-from sunveil.publish.survival import cells_of
-from sunveil.publish.synthetic import draw_counts
+from sunveil.estimates.read_write import FleetRows
+from sunveil.example_publication import example_tables
+from sunveil.power.compute_power import fleet_power as power
+from sunveil.power.from_system_rows import (
+    RowErrors,
+    lossy_mixture,
+    moved_rows,
+    row_grid,
+    row_law,
+    unmixed,
+)
+from sunveil.power.from_tables import margin_matrix, mixture_of
+from sunveil.power.posterior import CellGrid, Observation, ObservedTotal, cell_prior, draw_cells
+from sunveil.power.power_result import band_of
+from sunveil.privacy.discrete_noise import Spending
+from sunveil.publication import write_publication
+from sunveil.publication.publication_folder import (
+    PublishedFleet,
+    frame_of_table,
+    published_fleet,
+    read_published,
+)
+from sunveil.publication.published_tables import Bins
+from sunveil.publish.fit_synthetic import noisy_counts
+from sunveil.publish.fleet_tables import fleet_tables
+from sunveil.publish.synthetic_table import cells_of, draw_counts
 
 SITE = Site(39.74, -105.17)
 DAY = {"start": "2023-06-20T06:00", "end": "2023-06-21T06:00"}

@@ -10,8 +10,22 @@ import pytest
 from scipy.stats import chisquare, norm
 
 from sunveil.errors import ParameterError
-from sunveil.privacy import audit
-from sunveil.privacy.audit import (
+from sunveil.paper import DPBO
+from sunveil.paper.fit import PosteriorScore
+from sunveil.privacy import (
+    Days,
+    DiscreteGaussian,
+    DiscreteLaplace,
+    Guarantee,
+    PermuteAndFlip,
+    Readings,
+    Score,
+    System,
+    mechanism_audit,
+)
+from sunveil.privacy.discrete_noise import Counts, Sensitivity
+from sunveil.privacy.guarantees import rho_to_epsilon
+from sunveil.privacy.mechanism_audit import (
     ALARM_P_VALUE,
     FEWEST_PER_CELL,
     ExactFinding,
@@ -21,14 +35,8 @@ from sunveil.privacy.audit import (
     privacy_loss,
     run_audit,
 )
-from sunveil.privacy.concentrated import rho_to_epsilon
-from sunveil.privacy.counting import Counts, DiscreteGaussian, DiscreteLaplace, Sensitivity
-from sunveil.privacy.dpbo import DPBO, PosteriorScore
-from sunveil.privacy.guarantee import Guarantee
-from sunveil.privacy.mechanisms import Exponential, PermuteAndFlip
-from sunveil.privacy.score import Axis, Placement, Score
-from sunveil.privacy.units import Days, Readings, System
-from sunveil.privacy.window import Window, best_window
+from sunveil.privacy.mechanisms import Axis, Exponential, Placement
+from sunveil.privacy.two_level_window import Window, best_window
 
 SELECTORS = [PermuteAndFlip, Exponential]
 AXES = (Axis(6, 60.0, wraps=True), Axis(5, 15.0))
@@ -298,11 +306,11 @@ def test_cells_are_expected_often_enough_and_hold_every_output():
     rng = np.random.default_rng(3)
     for _ in range(20):
         expected = 2000.0 * rng.dirichlet(np.full(300, 0.1))
-        cell = audit._cells(expected)
+        cell = mechanism_audit._cells(expected)
         held = np.bincount(cell, weights=expected)
         assert (held >= FEWEST_PER_CELL - 1e-9).all()
         assert held.sum() == pytest.approx(2000.0)
-    assert audit._cells(np.array([10.0, 10.0])).tolist() == [0, 0]
+    assert mechanism_audit._cells(np.array([10.0, 10.0])).tolist() == [0, 0]
 
 
 def test_the_p_value_is_that_of_the_chi_square_test():
@@ -318,9 +326,10 @@ def test_a_right_sampler_is_left_alone():
     """The law of the p-values of fair draws: even, and far from the alarm."""
     rng = np.random.default_rng(7)
     law = rng.dirichlet(np.full(60, 0.3))
-    cell = audit._cells(1000 * law)
+    cell = mechanism_audit._cells(1000 * law)
     values = [
-        audit._p_value(rng.multinomial(1000, law), 1000 * law, cell=cell) for _ in range(4000)
+        mechanism_audit._p_value(rng.multinomial(1000, law), 1000 * law, cell=cell)
+        for _ in range(4000)
     ]
     assert min(values) > 1e3 * ALARM_P_VALUE
     assert np.quantile(values, [0.05, 0.5]) == pytest.approx([0.05, 0.5], abs=0.02)

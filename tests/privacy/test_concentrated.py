@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from sunveil.errors import ParameterError
-from sunveil.privacy.concentrated import epsilon_to_rho, rho_to_epsilon
+from sunveil.privacy.guarantees import epsilon_to_rho, rho_to_epsilon
 
 RHOS = st.floats(1e-9, 1250.0)
 DELTAS = st.floats(1e-15, 1e-2)

@@ -11,9 +11,8 @@ from scipy.special import logsumexp
 from scipy.stats import chi2
 
 from sunveil.errors import ParameterError
-from sunveil.privacy.counting import Counts, DiscreteGaussian, DiscreteLaplace, Sensitivity
-from sunveil.privacy.guarantee import ConcentratedGuarantee
-from sunveil.privacy.units import System
+from sunveil.privacy import ConcentratedGuarantee, DiscreteGaussian, DiscreteLaplace, System
+from sunveil.privacy.discrete_noise import Counts, Sensitivity
 
 # Production randomness cannot be seeded: a right draw fails this once in ten million runs.
 FALSE_ALARM = 1e-7

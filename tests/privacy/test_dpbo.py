@@ -11,18 +11,10 @@ from hypothesis import strategies as st
 from scipy.stats import chi2
 
 from sunveil.errors import ParameterError
-from sunveil.privacy import dpbo
-from sunveil.privacy.dpbo import (
-    DPBO,
-    Bound,
-    PosteriorScore,
-    algorithm_2_constant,
-    nu,
-    phi_bar,
-    sensitivity,
-)
-from sunveil.privacy.guarantee import ConditionalGuarantee, Guarantee
-from sunveil.privacy.units import Readings
+from sunveil.paper import DPBO, dpbo
+from sunveil.paper.dpbo import Bound, algorithm_2_constant, nu, phi_bar, sensitivity
+from sunveil.paper.fit import PosteriorScore
+from sunveil.privacy import ConditionalGuarantee, Guarantee, Readings
 
 PI = Decimal("3.14159265358979323846264338327950288419716939937510582097494459")
 # Production randomness cannot be seeded: a right draw fails this once in ten million runs.

@@ -6,9 +6,15 @@ import math
 import pytest
 
 from sunveil.errors import ParameterError
-from sunveil.privacy.concentrated import rho_to_epsilon
-from sunveil.privacy.guarantee import ConcentratedGuarantee, ConditionalGuarantee, Guarantee
-from sunveil.privacy.units import Days, Readings, System
+from sunveil.privacy import (
+    ConcentratedGuarantee,
+    ConditionalGuarantee,
+    Days,
+    Guarantee,
+    Readings,
+    System,
+)
+from sunveil.privacy.guarantees import rho_to_epsilon
 
 SAME = {"unit": Readings(1), "epsilon": 0.1, "delta": 0.1, "proof": "docs/proof.md"}
 

@@ -5,7 +5,8 @@ import itertools
 import pytest
 
 from sunveil.errors import ParameterError
-from sunveil.privacy.units import Days, Readings, System, implies, parse_unit, unit_name
+from sunveil.privacy import Days, Readings, System
+from sunveil.privacy.guarantees import implies, parse_unit, unit_name
 
 # From the smallest to the largest, as far as they can be compared.
 UNITS = [Readings(1), Readings(2), Readings(365), Days(1), Days(2), Days(365), System()]

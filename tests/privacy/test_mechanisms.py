@@ -12,11 +12,8 @@ from hypothesis import strategies as st
 from scipy.stats import chi2
 
 from sunveil.errors import ParameterError
-from sunveil.privacy.guarantee import Guarantee
-from sunveil.privacy.mechanisms import Exponential, PermuteAndFlip, permute_and_flip_logs
-from sunveil.privacy.score import Score
-from sunveil.privacy.select import SLACK
-from sunveil.privacy.units import Days, Readings
+from sunveil.privacy import Days, Guarantee, PermuteAndFlip, Readings, Score
+from sunveil.privacy.mechanisms import SLACK, Exponential, permute_and_flip_logs
 
 # Production randomness cannot be seeded: a right draw fails this once in ten million runs.
 FALSE_ALARM = 1e-7

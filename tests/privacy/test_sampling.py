@@ -8,20 +8,20 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy.stats import chi2
 
-from sunveil.privacy import select
-from sunveil.privacy.guarantee import LARGEST_EPSILON, SMALLEST_EPSILON
-from sunveil.privacy.mechanisms import Exponential, PermuteAndFlip
-from sunveil.privacy.score import Axis, Placement, Score
-from sunveil.privacy.select import (
+from sunveil.privacy import PermuteAndFlip, Readings, Score, mechanisms
+from sunveil.privacy.guarantees import LARGEST_EPSILON, SMALLEST_EPSILON
+from sunveil.privacy.mechanisms import (
     BITS,
     SLACK,
+    Axis,
+    Exponential,
     LevelTable,
+    Placement,
     draw_level,
     draw_uniform,
     draw_weighted,
 )
-from sunveil.privacy.units import Readings
-from sunveil.privacy.window import Window
+from sunveil.privacy.two_level_window import Window
 
 # Production randomness cannot be seeded: a right draw fails this once in ten million runs.
 FALSE_ALARM = 1e-7
@@ -47,7 +47,7 @@ def test_a_table_counts_the_levels_that_occur(levels):
 def test_near_and_far_levels_are_counted_alike(monkeypatch):
     levels = np.random.default_rng(1).integers(-50, 50, 300)
     near = LevelTable.of(levels)
-    monkeypatch.setattr(select, "_COUNTABLE", 10)
+    monkeypatch.setattr(mechanisms, "_COUNTABLE", 10)
     sorted_ = LevelTable.of(levels)
     np.testing.assert_array_equal(near.levels, sorted_.levels)
     np.testing.assert_array_equal(near.counts, sorted_.counts)
@@ -105,7 +105,7 @@ def drawn_with(monkeypatch: pytest.MonkeyPatch, mechanism: object, score: object
         return 0
 
     with monkeypatch.context() as patch:
-        patch.setattr(select, "_noisy_max", record)
+        patch.setattr(mechanisms, "_noisy_max", record)
         mechanism.draw(score)
     (logs,) = given_to
     return logs - np.logaddexp.reduce(logs)

@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 from sunveil.errors import ParameterError
-from sunveil.privacy.score import Axis, Placement, Score
-from sunveil.privacy.units import Days, Readings, System
+from sunveil.privacy import Days, Readings, Score, System
+from sunveil.privacy.mechanisms import Axis, Placement
 
 AXES = (Axis(4, 5.0, wraps=True), Axis(3))
 

@@ -7,7 +7,7 @@ import pytest
 from scipy.stats import chi2
 
 from sunveil.errors import ParameterError
-from sunveil.privacy.select import draw_exponential
+from sunveil.privacy.mechanisms import draw_exponential
 
 # Production randomness cannot be seeded: a right draw fails this once in ten million runs.
 FALSE_ALARM = 1e-7

@@ -3,7 +3,7 @@ from __future__ import annotations
 import pytest
 
 from sunveil.errors import ParameterError
-from sunveil.privacy.units import Days, Readings, System
+from sunveil.privacy import Days, Readings, System
 
 
 def test_a_unit_says_what_it_protects():

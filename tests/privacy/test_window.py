@@ -8,11 +8,9 @@ import pytest
 from scipy.stats import chi2
 
 from sunveil.errors import ParameterError
-from sunveil.privacy.guarantee import Guarantee
-from sunveil.privacy.score import Axis, Placement
-from sunveil.privacy.select import SLACK
-from sunveil.privacy.units import System
-from sunveil.privacy.window import Window, best_window
+from sunveil.privacy import Guarantee, System
+from sunveil.privacy.mechanisms import SLACK, Axis, Placement
+from sunveil.privacy.two_level_window import Window, best_window
 
 # Production randomness cannot be seeded: a right draw fails this once in ten million runs.
 FALSE_ALARM = 1e-7

@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 from hypothesis import strategies as st
 
-from sunveil.fleet.fleet_planes import FleetPlanes
-from sunveil.fleet.results import FleetRows
+from sunveil.estimates.estimates_table import FleetPlanes
+from sunveil.estimates.read_write import FleetRows
 
 ANY = st.one_of(
     st.floats(-50.0, 400.0), st.floats(), st.sampled_from([0.0, 90.0, 360.0, -1e-20, 1e300])

@@ -9,17 +9,17 @@ from pathlib import Path
 
 from roof_fleets import TERMS
 
-from sunveil.fleet import FleetSettings
-from sunveil.ledger.high_water import HighWaterMarks
-from sunveil.ledger.ledger import Ledger
-from sunveil.publish import systems as module
-from sunveil.publish.fleet_open import open_fleet
+from sunveil.estimates.inference_options import FleetSettings
+from sunveil.ledger import Ledger
+from sunveil.ledger.hash_chain import HighWaterMarks
+from sunveil.publish import system_rows
+from sunveil.releases.fleet_releases import open_fleet
 
 
 def main(where: str, fleet: str, systems: str, work: str, draws: str) -> None:
     """Publish until the draws are used up."""
     left = int(draws)
-    real = module.draw_release
+    real = system_rows.draw_release
 
     def watched(*args, **options):
         nonlocal left
@@ -28,13 +28,13 @@ def main(where: str, fleet: str, systems: str, work: str, draws: str) -> None:
         left -= 1
         return real(*args, **options)
 
-    module.draw_release = watched
+    system_rows.draw_release = watched
     settings = FleetSettings(part_rows=1)
     with (
         Ledger(where, marks=HighWaterMarks(Path(where + ".mark"))) as ledger,
         open_fleet(fleet, systems, settings=settings, work=work) as opened,
     ):
-        module.publish_systems(ledger, "d", opened, terms=TERMS)
+        system_rows.publish_systems(ledger, "d", opened, terms=TERMS)
 
 
 if __name__ == "__main__":

@@ -8,10 +8,10 @@ from pathlib import Path
 import duckdb
 import pandas as pd
 
-from sunveil.privacy.units import System
-from sunveil.publish.terms import ReleaseTerms
-from sunveil.releases.choices import Choices
-from sunveil.scores import Capacities
+from sunveil.privacy import System
+from sunveil.releases import Choices
+from sunveil.releases.fleet_releases import ReleaseTerms
+from sunveil.releases.score_kernels import Capacities
 
 PLANES = {
     "a1": (105.0, 30.0),

@@ -7,18 +7,17 @@ import pytest
 import yaml
 from fleet_makers import random_fleet
 
-from sunveil.ledger.high_water import HighWaterMark
-from sunveil.ledger.households import SystemHome
-from sunveil.ledger.ledger import Ledger
-from sunveil.ledger.promise import Promise
+from sunveil.ledger import Ledger, Promise
+from sunveil.ledger.hash_chain import HighWaterMark
+from sunveil.ledger.promises import SystemHome
 from sunveil.meters import MeterOptions
-from sunveil.meters.schema import schema_digest
-from sunveil.privacy.concentrated import rho_to_epsilon
-from sunveil.privacy.units import System
-from sunveil.publish.account import PublicationAccount
-from sunveil.publish.bins import Bins
-from sunveil.publish.folder import write_publication
-from sunveil.publish.tables import TableChoices, publish_fleet
+from sunveil.meters.schema_files import schema_digest
+from sunveil.privacy import System
+from sunveil.privacy.guarantees import rho_to_epsilon
+from sunveil.publication import write_publication
+from sunveil.publication.published_tables import Bins
+from sunveil.publish.fleet_tables import TableChoices, publish_fleet
+from sunveil.publish.release_card import PublicationAccount
 
 ROWS = random_fleet(60)
 DELTA = 1e-6

@@ -5,7 +5,7 @@ import pytest
 from fleet_makers import fleet, random_fleet
 
 from sunveil.errors import ParameterError
-from sunveil.publish.attack import differencing_attack, without
+from sunveil.publish.rule_15_15 import differencing_attack, without
 
 CLIP = (0.0, 25.0)
 

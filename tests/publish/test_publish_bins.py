@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from sunveil.errors import ParameterError
-from sunveil.publish.bins import PARTS, Bins, groups_of, largest_planes, whole_parts
+from sunveil.publication.published_tables import PARTS, Bins, groups_of, largest_planes, whole_parts
 
 NAN = float("nan")
 

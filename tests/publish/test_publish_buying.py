@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from sunveil.errors import ParameterError
-from sunveil.publish.buying import TABLES, buy
+from sunveil.publish.fleet_tables import TABLES, buy
 
 NAN = float("nan")
 

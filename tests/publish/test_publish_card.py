@@ -7,10 +7,17 @@ import pytest
 import yaml
 
 from sunveil.errors import ParameterError
-from sunveil.privacy.guarantee import ConcentratedGuarantee, ConditionalGuarantee, Guarantee
-from sunveil.privacy.units import Days, Readings, System
-from sunveil.publish.card import Curator, card_yaml, release_card, slug
-from sunveil.publish.publication import Column, Publication, PublishedTable
+from sunveil.privacy import (
+    ConcentratedGuarantee,
+    ConditionalGuarantee,
+    Days,
+    Guarantee,
+    Readings,
+    System,
+)
+from sunveil.publication import Publication
+from sunveil.publication.published_tables import Column, PublishedTable
+from sunveil.publish.release_card import Curator, card_yaml, release_card, slug
 
 DAY = datetime.date(2026, 3, 1)
 # What the registry asks of a record, and the words it has for some fields.

@@ -10,9 +10,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from sunveil.errors import ParameterError
-from sunveil.privacy.audit import audit_exact, audit_sampler
-from sunveil.publish.clip import ClipRule, ladder
-from sunveil.publish.spending import Spending
+from sunveil.privacy.discrete_noise import Spending
+from sunveil.privacy.mechanism_audit import audit_exact, audit_sampler
+from sunveil.publish.capacity_cap import ClipRule, ladder
 
 RUNGS = ladder(2000.0)
 CAPACITIES = st.lists(st.one_of(ANY, st.floats(1.0, 3000.0)), min_size=1, max_size=15)

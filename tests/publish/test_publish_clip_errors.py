@@ -4,17 +4,18 @@ import numpy as np
 import pytest
 from fleet_makers import fleet
 
-from sunveil.publish.bins import groups_of
-from sunveil.publish.clip import ClipRule, ladder
-from sunveil.publish.clip_errors import (
+from sunveil.privacy.discrete_noise import Spending
+from sunveil.publication.published_tables import groups_of
+from sunveil.publish.capacity_cap import (
+    ClipRule,
     expected_error,
+    ladder,
     make_mix,
     mix_error,
     mixes,
     stated_errors,
 )
-from sunveil.publish.spending import Spending
-from sunveil.publish.totals import draw_clipped_totals
+from sunveil.publish.totals_and_quantiles import draw_clipped_totals
 
 RUNGS = ladder(2000.0)
 

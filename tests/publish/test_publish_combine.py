@@ -5,7 +5,7 @@ import math
 import numpy as np
 import pytest
 
-from sunveil.publish.combine import DrawnTable, agreed, least_squares
+from sunveil.publish.consistent_tables import DrawnTable, agreed, least_squares
 
 SHAPE = (3, 2, 2)
 CELLS = math.prod(SHAPE)

@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy.optimize import minimize
 
-from sunveil.publish.consistent import (
+from sunveil.publish.consistent_tables import (
     consistent,
     nearest,
     nearest_table,

@@ -7,10 +7,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.stats import chi2
 
-from sunveil.privacy.counting import DiscreteLaplace, Sensitivity
-from sunveil.publish.bins import PARTS, Bins, groups_of
-from sunveil.publish.counts import (
-    MARGINS,
+from sunveil.privacy import DiscreteLaplace
+from sunveil.privacy.discrete_noise import Sensitivity, Spending
+from sunveil.publication.published_tables import MARGINS, PARTS, Bins, groups_of
+from sunveil.publish.noisy_counts import (
     SENSITIVITY,
     agreed_counts,
     cell_counts,
@@ -20,7 +20,6 @@ from sunveil.publish.counts import (
     drawn_deviation,
     sources,
 )
-from sunveil.publish.spending import Spending
 
 BINS = Bins(4, (0.0, 20.0, 40.0, 90.0), (0.0, 5.0, 10.0))
 NAN = float("nan")
@@ -91,7 +90,8 @@ def test_an_audit_would_see_shares_that_do_not_add_up(monkeypatch):
     pair = [cell_counts(rows, BINS, whole, table="sectors") for rows in (ours, theirs)]
     assert exact_loss(*pair, 0.5) == pytest.approx(0.5)
     monkeypatch.setattr(
-        "sunveil.publish.bins.whole_parts", lambda planes: np.full(len(planes), PARTS)
+        "sunveil.publication.published_tables.whole_parts",
+        lambda planes: np.full(len(planes), PARTS),
     )
     spoilt = [cell_counts(rows, BINS, whole, table="sectors") for rows in (ours, theirs)]
     assert exact_loss(*spoilt, 0.5) == pytest.approx(0.75)

@@ -8,11 +8,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from sunveil.errors import ParameterError
-from sunveil.privacy.guarantee import Guarantee
-from sunveil.privacy.units import System
-from sunveil.publish.csv_text import defuse, restore
-from sunveil.publish.folder import read_table, write_publication
-from sunveil.publish.publication import Column, Publication, PublishedTable
+from sunveil.privacy import Guarantee, System
+from sunveil.publication import Publication, write_publication
+from sunveil.publication.csv_formulas import defuse, restore
+from sunveil.publication.publication_folder import read_table
+from sunveil.publication.published_tables import Column, PublishedTable
 
 NAMES = ["=HYPERLINK(1)", "+1", "-x", "@a", "\tb", "'=c", "''", "'tis", "F-1", "＝d", None]
 

@@ -7,8 +7,7 @@ import numpy as np
 import pytest
 
 from sunveil.errors import ParameterError
-from sunveil.plots.differencing import plot_differencing
-from sunveil.plots.fleet_tables import plot_planes
+from sunveil.plots.publication_figures import plot_differencing, plot_planes
 
 TRUE = np.array([2.0, 5.0, 9.0])
 OFF = np.array([40.0, -30.0, 8.0])

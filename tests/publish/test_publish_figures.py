@@ -5,16 +5,15 @@ import numpy as np
 import pytest
 
 from sunveil.errors import ParameterError
-from sunveil.plots.publication import (
+from sunveil.plots.publication_figures import (
     plot_published_systems,
     plot_shares,
     plot_survival,
     publication_figures,
 )
-from sunveil.privacy.guarantee import Guarantee
-from sunveil.privacy.units import System
-from sunveil.publish.folder import write_publication
-from sunveil.publish.publication import Column, Publication, PublishedTable
+from sunveil.privacy import Guarantee, System
+from sunveil.publication import Publication, write_publication
+from sunveil.publication.published_tables import Column, PublishedTable
 
 
 def table(name: str, columns: str, rows: list[tuple]) -> PublishedTable:

@@ -10,11 +10,10 @@ import pytest
 from fleet_makers import KEYS, fleet, random_fleet
 
 from sunveil.errors import ParameterError
-from sunveil.privacy.guarantee import ConcentratedGuarantee
-from sunveil.privacy.units import System
-from sunveil.publish.bins import Bins
-from sunveil.publish.fleet import dry_fleet_tables, fleet_tables
-from sunveil.publish.folder import write_publication
+from sunveil.privacy import ConcentratedGuarantee, System
+from sunveil.publication import write_publication
+from sunveil.publication.published_tables import Bins
+from sunveil.publish.fleet_tables import dry_fleet_tables, fleet_tables
 
 BINS = Bins(4, (0.0, 30.0, 90.0), (0.0, 5.0, 1000.0))
 NAN = float("nan")

@@ -8,19 +8,16 @@ import pandas as pd
 import pytest
 
 from sunveil.errors import SourceError
-from sunveil.fleet import infer_fleet
-from sunveil.fleet.results import read_fleet
-from sunveil.ledger.high_water import HighWaterMarks
-from sunveil.ledger.ledger import Ledger
-from sunveil.ledger.promise import Promise
-from sunveil.privacy.units import System
-from sunveil.publish.bins import Bins
-from sunveil.publish.synthetic import plan_synthetic
-from sunveil.publish.tables import TableChoices, publish_fleet
-from sunveil.simulate.fault_rates import PLAIN_FLEET
-from sunveil.simulate.fleet_spec import FleetSpec
+from sunveil.estimates.read_write import read_fleet
+from sunveil.inference import infer_fleet
+from sunveil.ledger import Ledger, Promise
+from sunveil.ledger.hash_chain import HighWaterMarks
+from sunveil.privacy import System
+from sunveil.publication.published_tables import Bins
+from sunveil.publish.fleet_tables import TableChoices, publish_fleet
+from sunveil.publish.synthetic_table import plan_synthetic
+from sunveil.simulate import PLAIN_FLEET, FleetSpec, write_fleet
 from sunveil.simulate.places import default_places
-from sunveil.simulate.writing import write_fleet
 
 
 @pytest.fixture(scope="session")

@@ -15,11 +15,10 @@ import pytest
 import yaml
 
 from sunveil.errors import ParameterError, SunveilError
-from sunveil.privacy.guarantee import Guarantee
-from sunveil.privacy.units import System
-from sunveil.publish import folder as module
-from sunveil.publish.folder import write_publication
-from sunveil.publish.publication import Column, Publication, PublishedTable
+from sunveil.privacy import Guarantee, System
+from sunveil.publication import Publication, write_publication
+from sunveil.publication import publication_folder as module
+from sunveil.publication.published_tables import Column, PublishedTable
 
 DAY = datetime.date(2026, 3, 1)
 SYSTEMS = PublishedTable(

@@ -10,8 +10,8 @@ import pytest
 from openpyxl import Workbook
 
 from sunveil.errors import ParameterError, SourceError
-from sunveil.ledger.households import SystemHome
-from sunveil.publish.households import published_homes, read_households
+from sunveil.ledger.promises import SystemHome
+from sunveil.publish.publisher import published_homes, read_households
 
 
 @pytest.fixture

@@ -2,13 +2,18 @@ from __future__ import annotations
 
 import pytest
 
-from sunveil.ledger.promise import Promise
-from sunveil.privacy.concentrated import rho_to_epsilon
-from sunveil.privacy.guarantee import ConcentratedGuarantee, ConditionalGuarantee, Guarantee
-from sunveil.privacy.units import Days, Readings, System
-from sunveil.publish.account import PublicationAccount
-from sunveil.publish.loss import household_loss
-from sunveil.publish.publication import Publication
+from sunveil.ledger import Promise
+from sunveil.privacy import (
+    ConcentratedGuarantee,
+    ConditionalGuarantee,
+    Days,
+    Guarantee,
+    Readings,
+    System,
+)
+from sunveil.privacy.guarantees import rho_to_epsilon
+from sunveil.publication import Publication
+from sunveil.publish.release_card import PublicationAccount, household_loss
 
 
 def account(promise, *, cost, meters):

@@ -5,13 +5,12 @@ import json
 import pytest
 from fleet_makers import random_fleet
 
-from sunveil.ledger.promise import Promise
-from sunveil.privacy.guarantee import Guarantee
-from sunveil.privacy.units import Days, System
-from sunveil.publish.account import PublicationAccount
-from sunveil.publish.bins import Bins
-from sunveil.publish.fleet import fleet_tables
-from sunveil.publish.making import (
+from sunveil.ledger import Promise
+from sunveil.privacy import Days, Guarantee, System
+from sunveil.publication import Publication
+from sunveil.publication.published_tables import Bins, Column, PublishedTable
+from sunveil.publish.fleet_tables import fleet_tables
+from sunveil.publish.publisher import (
     ASKED,
     NO_ACCOUNT,
     THEIRS,
@@ -23,8 +22,8 @@ from sunveil.publish.making import (
     statement,
     unprotected,
 )
-from sunveil.publish.publication import Column, Publication, PublishedTable
-from sunveil.releases.choices import Choices
+from sunveil.publish.release_card import PublicationAccount
+from sunveil.releases import Choices
 
 ROWS = random_fleet(40)
 ONE = PublishedTable("systems", "Systems.", (Column("release_id", "string", ""),), (("a",),))

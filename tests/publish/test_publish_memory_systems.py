@@ -7,20 +7,17 @@ import numpy as np
 import pytest
 
 from sunveil.errors import BudgetExceeded, MeterError, ParameterError
-from sunveil.ledger.high_water import HighWaterMarks
-from sunveil.ledger.ledger import Ledger
-from sunveil.ledger.promise import Promise
+from sunveil.ledger import Ledger, Promise
+from sunveil.ledger.hash_chain import HighWaterMarks
 from sunveil.meters import from_pandas
 from sunveil.meters.record import Cleaning
-from sunveil.privacy.guarantee import Guarantee
-from sunveil.privacy.units import Days, Readings, System
-from sunveil.publish import systems as module
-from sunveil.publish.folder import write_publication
-from sunveil.publish.memory_systems import MemorySystems
-from sunveil.publish.systems import plan_systems, publish_systems
-from sunveil.publish.terms import ReleaseTerms
-from sunveil.releases.choices import Choices
-from sunveil.scores import Capacities
+from sunveil.privacy import Days, Guarantee, Readings, System
+from sunveil.publication import write_publication
+from sunveil.publish import system_rows
+from sunveil.publish.system_rows import plan_systems, publish_systems
+from sunveil.releases import Choices, release
+from sunveil.releases.fleet_releases import MemorySystems, ReleaseTerms
+from sunveil.releases.score_kernels import Capacities
 from sunveil.weather import clearsky
 
 CHOICES = Choices(step=15.0, capacities=Capacities(1.0, 30.0, 0.05))
@@ -96,8 +93,8 @@ def test_nothing_in_a_row_depends_on_the_record_but_the_draw(publish, records, m
         drawn = real(scored, frame, **options)
         return replace(drawn, surface_azimuth=190.0, surface_tilt=20.0, dc_capacity_kw=4.0)
 
-    real = module.draw_release
-    monkeypatch.setattr(module, "draw_release", draw)
+    real = release.draw_release
+    monkeypatch.setattr(system_rows, "draw_release", draw)
     for systems in ([records[0], short, register], [register, records[0]]):
         table, errors = publish(systems, unit=System(), epsilon=2.0).tables
         names = {column.name for column in table.columns}
@@ -108,13 +105,13 @@ def test_nothing_in_a_row_depends_on_the_record_but_the_draw(publish, records, m
 
 def test_all_systems_are_charged_once_before_the_first_is_drawn(publish, ledger, monkeypatch):
     seen = []
-    real = module.draw_release
+    real = release.draw_release
 
     def watch(*args, **options):
         seen.append([(each["cost"], len(each["systems"])) for each in charges(ledger)])
         return real(*args, **options)
 
-    monkeypatch.setattr(module, "draw_release", watch)
+    monkeypatch.setattr(system_rows, "draw_release", watch)
     publish()
     assert seen == [[(20 * 10**9, 5)]] * 5
     assert ledger.verify("d").holds
@@ -135,7 +132,7 @@ def test_a_call_that_dies_between_charge_and_answer_is_taken_up_on_its_charge(
         raise KeyboardInterrupt
 
     with monkeypatch.context() as patch:
-        patch.setattr(module, "draw_release", die)
+        patch.setattr(system_rows, "draw_release", die)
         with pytest.raises(KeyboardInterrupt):
             publish()
     assert len(charges(ledger)) == 1
@@ -169,7 +166,7 @@ def test_what_exceeds_the_promise_is_refused_for_all_and_draws_nothing(
     ledger.register("d", [record.system_id for record in records])
     publish(records[:1])
     before = ledger.entries("d")
-    monkeypatch.setattr(module, "draw_release", lambda *_, **__: pytest.fail("drawn"))
+    monkeypatch.setattr(system_rows, "draw_release", lambda *_, **__: pytest.fail("drawn"))
     with pytest.raises(BudgetExceeded):
         publish(epsilon=11.0)
     assert ledger.entries("d") == before

@@ -10,12 +10,19 @@ from fleet_makers import KEYS, fleet, neighbours, random_fleet
 from hypothesis import given
 from scipy.stats import chi2
 
-from sunveil.privacy.counting import DiscreteLaplace
-from sunveil.publish.bins import Bins, groups_of
-from sunveil.publish.fleet import dry_fleet_tables, fleet_tables
-from sunveil.publish.folder import write_publication
-from sunveil.publish.mounts import LABELS, SENSITIVITY, draw_mounts, mount_counts, mount_deviation
-from sunveil.publish.spending import Spending
+from sunveil.privacy import DiscreteLaplace
+from sunveil.privacy.discrete_noise import Spending
+from sunveil.publication import write_publication
+from sunveil.publication.published_tables import Bins, groups_of
+from sunveil.publish.fleet_tables import (
+    LABELS,
+    SENSITIVITY,
+    draw_mounts,
+    dry_fleet_tables,
+    fleet_tables,
+    mount_counts,
+    mount_deviation,
+)
 
 NAN = float("nan")
 PAIR = [(90, 30, 0.6), (270, 30, 0.4)]

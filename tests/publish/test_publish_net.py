@@ -12,26 +12,19 @@ from roof_fleets import CHOICES, long_frame, write_readings
 from plot_makers import pair_of
 from sunveil.cli import main
 from sunveil.errors import ParameterError
-from sunveil.estimate import Flag
-from sunveil.fleet.results import read_fleet
-from sunveil.fleet.settings import FleetSettings
-from sunveil.household import HouseholdEstimate
-from sunveil.ledger.high_water import HighWaterMarks
-from sunveil.ledger.ledger import Ledger
-from sunveil.ledger.promise import Promise
-from sunveil.meters import MeterOptions, from_pandas
-from sunveil.meters.assemble import RawSystem, to_record
-from sunveil.meters.clock import Stamps
-from sunveil.meters.options import Unit
-from sunveil.privacy.units import Days, System
-from sunveil.publish.fleet_open import open_fleet
-from sunveil.publish.fleet_records import record_of
-from sunveil.publish.memory_systems import MemorySystems
-from sunveil.publish.standing import publish_standing
-from sunveil.publish.system_rows import net_caution
-from sunveil.publish.systems import publish_systems
-from sunveil.publish.terms import ReleaseTerms
-from sunveil.releases.answer import ExpectedErrors, Spread
+from sunveil.estimates import Flag, HouseholdEstimate
+from sunveil.estimates.inference_options import FleetSettings
+from sunveil.estimates.read_write import read_fleet
+from sunveil.fleet.open import record_of
+from sunveil.ledger import Ledger, Promise
+from sunveil.ledger.hash_chain import HighWaterMarks
+from sunveil.meters import MeterOptions, Unit, from_pandas
+from sunveil.meters.build_record import RawSystem, to_record
+from sunveil.meters.time_steps import Stamps
+from sunveil.privacy import Days, System
+from sunveil.publish.system_rows import net_caution, publish_standing, publish_systems
+from sunveil.releases.fleet_releases import MemorySystems, ReleaseTerms, open_fleet
+from sunveil.releases.release_answer import ExpectedErrors, Spread
 from sunveil.weather import clearsky
 
 TERMS = ReleaseTerms.of(Days(1), 20.0, choices=CHOICES)
@@ -119,7 +112,7 @@ def test_errors_to_expect_are_those_of_both_kinds_together(power, golden_site, m
         spread = Spread(2.0, 4.0) if choices.net is None else Spread(5.0, 9.0)
         return ExpectedErrors(spread, spread, spread, "homes" if choices.net else "roofs")
 
-    monkeypatch.setattr("sunveil.publish.memory_systems.typical_errors", typical)
+    monkeypatch.setattr("sunveil.releases.fleet_releases.typical_errors", typical)
     sky = clearsky(golden_site, "2019-03-01", "2019-04-15")
     gross, net = (
         from_pandas(
@@ -145,7 +138,7 @@ def test_a_net_record_that_cannot_be_read_has_no_readings_rather_than_zeros(monk
             raise ZeroDivisionError
         return to_record(given, options)
 
-    monkeypatch.setattr("sunveil.publish.fleet_records.to_record", failing)
+    monkeypatch.setattr("sunveil.fleet.open.to_record", failing)
     found = record_of(raw, MeterOptions(net=True, cleaning="each"))
     assert found.net
     assert np.isnan(seen[1]).all()

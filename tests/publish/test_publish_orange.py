@@ -5,8 +5,8 @@ import json
 import pytest
 
 from sunveil.errors import ParameterError
-from sunveil.publish.orange import holds_systems, orange_button, orange_json
-from sunveil.publish.publication import Column, PublishedTable
+from sunveil.publication.publication_folder import holds_systems, orange_button, orange_json
+from sunveil.publication.published_tables import Column, PublishedTable
 
 NAMES = ("other", "release_id", "surface_azimuth", "surface_tilt", "dc_capacity_kw")
 TABLE = PublishedTable(

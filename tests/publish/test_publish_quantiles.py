@@ -10,9 +10,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from sunveil.errors import ParameterError
-from sunveil.privacy.mechanisms import PermuteAndFlip
-from sunveil.publish.bins import groups_of
-from sunveil.publish.quantiles import (
+from sunveil.privacy import PermuteAndFlip
+from sunveil.privacy.discrete_noise import Spending
+from sunveil.publication.published_tables import groups_of
+from sunveil.publish.totals_and_quantiles import (
     QuantileGrid,
     draw_quantiles,
     grids,
@@ -20,7 +21,6 @@ from sunveil.publish.quantiles import (
     rank_error,
     rank_score,
 )
-from sunveil.publish.spending import Spending
 
 GRID = QuantileGrid(0.0, 20.0, 40)
 VALUES = st.lists(ANY, min_size=1, max_size=15)

@@ -6,11 +6,18 @@ from dataclasses import replace
 
 import pytest
 
-from sunveil.privacy.guarantee import ConcentratedGuarantee, ConditionalGuarantee, Guarantee
-from sunveil.privacy.units import Days, Readings, System
-from sunveil.publish.making import NO_ACCOUNT
-from sunveil.publish.publication import Column, Publication, PublishedTable
-from sunveil.publish.readme import readme
+from sunveil.privacy import (
+    ConcentratedGuarantee,
+    ConditionalGuarantee,
+    Days,
+    Guarantee,
+    Readings,
+    System,
+)
+from sunveil.publication import Publication
+from sunveil.publication.publication_folder import readme
+from sunveil.publication.published_tables import Column, PublishedTable
+from sunveil.publish.publisher import NO_ACCOUNT
 
 DAY = datetime.date(2026, 3, 1)
 COUNTS = PublishedTable(

@@ -5,7 +5,7 @@ import pytest
 from fleet_makers import fleet
 
 from sunveil.errors import ParameterError
-from sunveil.publish.rule import rule_15_15
+from sunveil.publish.rule_15_15 import rule_15_15
 
 
 def one(*capacities: float):

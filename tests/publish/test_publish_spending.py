@@ -7,11 +7,16 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from sunveil.errors import ParameterError
-from sunveil.privacy.counting import DiscreteGaussian, DiscreteLaplace
-from sunveil.privacy.guarantee import ConcentratedGuarantee, Guarantee
-from sunveil.privacy.mechanisms import Exponential, PermuteAndFlip
-from sunveil.privacy.units import System
-from sunveil.publish.spending import Spending
+from sunveil.privacy import (
+    ConcentratedGuarantee,
+    DiscreteGaussian,
+    DiscreteLaplace,
+    Guarantee,
+    PermuteAndFlip,
+    System,
+)
+from sunveil.privacy.discrete_noise import Spending
+from sunveil.privacy.mechanisms import Exponential
 
 
 def test_an_asked_epsilon_is_itself_or_what_it_costs_as_rho():

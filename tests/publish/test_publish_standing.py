@@ -10,21 +10,17 @@ from roof_fleets import CHOICES, PLANES, TERMS, long_frame, write_readings, writ
 from sqlalchemy import create_engine, text
 
 from sunveil.errors import BudgetExceeded, LedgerConflict, ParameterError
-from sunveil.fleet import FleetSettings
-from sunveil.ledger import rows as ledger_rows
-from sunveil.ledger.high_water import HighWaterMarks
-from sunveil.ledger.households import SystemHome
-from sunveil.ledger.ledger import Ledger
-from sunveil.ledger.promise import Promise
-from sunveil.ledger.records import account_of
+from sunveil.estimates.inference_options import FleetSettings
+from sunveil.ledger import Ledger, Promise
+from sunveil.ledger import statements as ledger_rows
+from sunveil.ledger.hash_chain import HighWaterMarks
+from sunveil.ledger.promises import SystemHome, account_of
 from sunveil.meters import from_pandas
-from sunveil.privacy.units import System
-from sunveil.publish import systems as module
-from sunveil.publish.fleet_open import open_fleet
-from sunveil.publish.memory_systems import MemorySystems
-from sunveil.publish.standing import plan_standing, publish_standing, series_of
-from sunveil.publish.systems import publish_systems
-from sunveil.publish.terms import ReleaseTerms
+from sunveil.privacy import System
+from sunveil.publish import system_rows
+from sunveil.publish.system_rows import plan_standing, publish_standing, publish_systems, series_of
+from sunveil.releases import release
+from sunveil.releases.fleet_releases import MemorySystems, ReleaseTerms, open_fleet
 from sunveil.weather import clearsky
 
 YEARS = (2019, 2020, 2021)
@@ -63,9 +59,11 @@ def ledger(tmp_path):
 def draws(monkeypatch):
     """Count what is drawn."""
     made = []
-    real = module.draw_release
+    real = release.draw_release
     monkeypatch.setattr(
-        module, "draw_release", lambda *args, **options: made.append(1) or real(*args, **options)
+        system_rows,
+        "draw_release",
+        lambda *args, **options: made.append(1) or real(*args, **options),
     )
     return made
 
@@ -174,7 +172,7 @@ def test_a_redraw_names_a_system_with_readings_and_a_day(ledger, systems_of, red
 def test_a_stopped_run_is_taken_up_without_a_second_charge(ledger, systems_of, monkeypatch):
     publish_standing(ledger, "d", systems_of(2019), terms=TERMS)
     with monkeypatch.context() as broken:
-        broken.setattr(module, "draw_release", lambda *_, **__: 1 / 0)
+        broken.setattr(system_rows, "draw_release", lambda *_, **__: 1 / 0)
         with pytest.raises(ZeroDivisionError):
             publish_standing(ledger, "d", systems_of(2020), terms=TERMS)
     plan = plan_standing(ledger, "d", systems_of(2020), terms=TERMS)

@@ -8,19 +8,20 @@ import numpy as np
 import pytest
 
 from sunveil.errors import BudgetExceeded, MissingExtra, ParameterError, SunveilError
-from sunveil.fleet.results import FleetRows
-from sunveil.ledger.high_water import HighWaterMarks
-from sunveil.ledger.ledger import Ledger
-from sunveil.ledger.promise import Promise
-from sunveil.privacy.guarantee import Guarantee
-from sunveil.privacy.units import System
-from sunveil.publish import survival as report
-from sunveil.publish import synthetic as module
-from sunveil.publish.bins import Bins
-from sunveil.publish.fitting import sample_model
-from sunveil.publish.spending import Spending
-from sunveil.publish.survival import Marginal, cells_of, noise_distance
-from sunveil.publish.synthetic import BINS, plan_synthetic, publish_synthetic
+from sunveil.estimates.read_write import FleetRows
+from sunveil.ledger import Ledger, Promise
+from sunveil.ledger.hash_chain import HighWaterMarks
+from sunveil.privacy import Guarantee, System, discrete_noise
+from sunveil.privacy.discrete_noise import Spending
+from sunveil.publication.published_tables import BINS, Bins
+from sunveil.publish import fit_synthetic, synthetic_table
+from sunveil.publish.fit_synthetic import Marginal, sample_model
+from sunveil.publish.synthetic_table import (
+    cells_of,
+    noise_distance,
+    plan_synthetic,
+    publish_synthetic,
+)
 
 SMALL = Bins(8, (0.0, 10.0, 20.0, 30.0, 90.0), (1.0, 3.0, 6.0, 12.0, 30.0))
 SYSTEMS = 3000
@@ -52,10 +53,15 @@ def found(ledger):
 def test_the_table_is_as_long_as_the_fleet_and_like_it(found):
     table = found.tables[0]
     assert len(table.rows) == SYSTEMS
-    real, made = cells_of(fleet(), SMALL), report.places_of_table(table, SMALL)
+    real, made = cells_of(fleet(), SMALL), synthetic_table.places_of_table(table, SMALL)
     # half of what is seen comes from drawing 3,000 rows, and most of the rest from the noise
-    for axes in (*report.SINGLES, *report.PAIRS):
-        moved = np.abs(report.tally(real, axes, SMALL) - report.tally(made, axes, SMALL)).sum() / 2
+    for axes in (*synthetic_table.SINGLES, *synthetic_table.PAIRS):
+        moved = (
+            np.abs(
+                synthetic_table.tally(real, axes, SMALL) - synthetic_table.tally(made, axes, SMALL)
+            ).sum()
+            / 2
+        )
         assert moved / SYSTEMS < (0.06 if len(axes) == 1 else 0.12)
 
     def correlations(places):
@@ -78,7 +84,7 @@ def test_what_goes_together_still_does(found):
 
 def test_values_lie_in_the_public_range_and_none_is_a_customers(found):
     table = found.tables[0]
-    azimuth, tilt, capacity = (np.array(table.column(name)) for name in report.NAMES)
+    azimuth, tilt, capacity = (np.array(table.column(name)) for name in fit_synthetic.NAMES)
     assert azimuth.min() >= 0.0
     assert azimuth.max() <= 360.0
     assert tilt.min() >= 0.0
@@ -104,7 +110,7 @@ def test_the_counts_that_it_was_made_of_stand_beside_it_with_their_noise(found):
 def test_it_is_charged_once_and_kept(ledger, found, monkeypatch):
     charges = [e.facts() for e in ledger.entries("d") if e.kind == "charge"]
     assert [(each["cost"], each["systems"]) for each in charges] == [(4 * 10**9, None)]
-    monkeypatch.setattr(module, "_draw", lambda *_: pytest.fail("drawn again"))
+    monkeypatch.setattr(synthetic_table, "_draw", lambda *_: pytest.fail("drawn again"))
     again = publish_synthetic(ledger, "d", fleet(), epsilon=4.0, bins=SMALL)
     assert again.tables[0].rows == found.tables[0].rows
     assert again.tables[1].rows == found.tables[1].rows
@@ -115,7 +121,7 @@ def test_it_is_charged_once_and_kept(ledger, found, monkeypatch):
 def test_a_stopped_call_is_taken_up_without_a_second_charge(ledger, monkeypatch):
     before = ledger.dataset("d").fleet_spent
     with monkeypatch.context() as patch:
-        patch.setattr(module, "_draw", lambda *_: 1 / 0)
+        patch.setattr(synthetic_table, "_draw", lambda *_: 1 / 0)
         with pytest.raises(ZeroDivisionError):
             publish_synthetic(ledger, "d", fleet(), epsilon=0.5, bins=SMALL)
     paid = ledger.dataset("d").fleet_spent
@@ -138,13 +144,18 @@ def test_a_plan_says_cost_and_noise_and_spends_nothing(ledger, found):
 
 def test_the_noise_of_all_counts_costs_epsilon_and_no_more():
     for epsilon in (0.1, 0.7, 1.0, 3.3):
-        parts = [mechanism.epsilon for mechanism, _ in module._mechanisms(Spending(epsilon))]
+        parts = [
+            mechanism.epsilon for mechanism, _ in synthetic_table._mechanisms(Spending(epsilon))
+        ]
         total = sum(Fraction(part) for part in parts)
         assert Fraction(epsilon) * (1 - Fraction(1, 10**12)) < total <= Fraction(epsilon)
 
 
 def test_under_a_promise_with_delta_noise_is_gaussian_and_rho_is_charged(ledger):
-    parts = [noise.rho for noise, _ in module._mechanisms(Spending.asked(1.0, concentrated=True))]
+    parts = [
+        noise.rho
+        for noise, _ in synthetic_table._mechanisms(Spending.asked(1.0, concentrated=True))
+    ]
     assert sum(map(Fraction, parts)) <= Fraction(1, 2)
     assert sum(parts) == pytest.approx(0.5)
     ledger.create_dataset("many", Promise(System(), 9.0, 1e-6))
@@ -158,7 +169,7 @@ def test_under_a_promise_with_delta_noise_is_gaussian_and_rho_is_charged(ledger)
 
 def test_replacing_any_row_moves_each_kind_of_counts_by_at_most_the_sensitivity():
     rows = fleet(50)
-    real = report.cells_of(rows, BINS)
+    real = synthetic_table.cells_of(rows, BINS)
     for seed in range(20):
         rng = np.random.default_rng(seed)
         other = FleetRows(
@@ -167,18 +178,27 @@ def test_replacing_any_row_moves_each_kind_of_counts_by_at_most_the_sensitivity(
             np.append(rows.surface_tilt[:-1], rng.uniform(0.0, 90.0)),
             np.append(rows.dc_capacity_kw[:-1], rng.uniform(0.0, 200.0)),
         )
-        moved = report.cells_of(other, BINS)
-        for kinds in (report.SINGLES, report.PAIRS):
-            away = [report.tally(real, a, BINS) - report.tally(moved, a, BINS) for a in kinds]
-            assert sum(np.abs(table).sum() for table in away) <= module.SENSITIVITY.absolute
-            assert sum((table**2).sum() for table in away) <= module.SENSITIVITY.squared
+        moved = synthetic_table.cells_of(other, BINS)
+        for kinds in (synthetic_table.SINGLES, synthetic_table.PAIRS):
+            away = [
+                synthetic_table.tally(real, a, BINS) - synthetic_table.tally(moved, a, BINS)
+                for a in kinds
+            ]
+            assert (
+                sum(np.abs(table).sum() for table in away) <= synthetic_table.SENSITIVITY.absolute
+            )
+            assert sum((table**2).sum() for table in away) <= synthetic_table.SENSITIVITY.squared
 
 
 def test_the_stated_noise_is_what_the_noise_does():
-    mechanism, _ = module._mechanisms(Spending(1.0))[1]
+    mechanism, _ = synthetic_table._mechanisms(Spending(1.0))[1]
     empty = np.zeros(2000, dtype=np.int64)
-    counts = module.Counts(empty, module.SENSITIVITY, System(), module.PROOFS[0])
-    marginal = Marginal((0, 1), empty.astype(float), mechanism.deviation(module.SENSITIVITY))
+    counts = discrete_noise.Counts(
+        empty, synthetic_table.SENSITIVITY, System(), synthetic_table.PROOFS[0]
+    )
+    marginal = Marginal(
+        (0, 1), empty.astype(float), mechanism.deviation(synthetic_table.SENSITIVITY)
+    )
     seen = np.abs(mechanism.draw(counts)).sum() / 2.0 / 500
     assert seen == pytest.approx(noise_distance(marginal, 500), rel=0.15)
 
@@ -200,10 +220,11 @@ def test_the_stated_error_of_a_correlation_is_that_of_noisy_counts():
     rng = np.random.default_rng(0)
     x, y = np.arange(5.0), np.arange(6.0)
     table = 5.0 + 900.0 * np.exp(-4.0 * (x[:, None] - y[None, :] * 0.8) ** 2 - x[:, None])
-    real = report._correlation(table, x, y)
-    told = report._correlation_noise(Marginal((1, 2), table, 2.0), real, x, y)
+    real = synthetic_table._correlation(table, x, y)
+    told = synthetic_table._correlation_noise(Marginal((1, 2), table, 2.0), real, x, y)
     seen = [
-        report._correlation(table + rng.normal(0.0, 2.0, table.shape), x, y) for _ in range(400)
+        synthetic_table._correlation(table + rng.normal(0.0, 2.0, table.shape), x, y)
+        for _ in range(400)
     ]
     assert np.std(seen) == pytest.approx(told, rel=0.15)
 
@@ -245,7 +266,7 @@ def test_refusals_charge_nothing(ledger, found, monkeypatch):
 @pytest.mark.parametrize("left", [0.0, -3.0])
 def test_noise_that_leaves_nobody_leaves_no_correlation(left):
     table = np.array([[2.0, -2.0], [1.0, left - 1.0]])
-    shares, x, y = report._standard(table, np.array([0.0, 1.0]), np.array([0.0, 1.0]))
+    shares, x, y = synthetic_table._standard(table, np.array([0.0, 1.0]), np.array([0.0, 1.0]))
     assert float(x @ shares @ y) == 0.0
 
 
@@ -255,7 +276,7 @@ def test_where_noise_leaves_no_spread_the_stated_error_says_only_noise(column):
     counts = np.zeros((4, 3))
     counts[:, column] = [1.0, 0.0, 2.0, 0.0]
     bare = Marginal((1, 2), counts, 300.0)
-    found = report._correlation_noise(bare, 0.0, np.arange(4.0), np.arange(3.0))
+    found = synthetic_table._correlation_noise(bare, 0.0, np.arange(4.0), np.arange(3.0))
     assert found == 1.0
 
 
@@ -263,8 +284,8 @@ def test_no_error_of_survival_is_larger_than_what_it_is_an_error_of(ledger, foun
     table = found.tables[0]
     noisy = [
         Marginal(axes, np.full([SMALL.shape[a] for a in axes], 1e-3), 1e5)
-        for axes in (*report.SINGLES, *report.PAIRS)
+        for axes in (*synthetic_table.SINGLES, *synthetic_table.PAIRS)
     ]
-    rows = report.survival(table, noisy, SMALL).column("noise_error")
+    rows = synthetic_table.survival(table, noisy, SMALL).column("noise_error")
     assert all(0.0 <= each <= 1.0 for each in rows)
     assert max(rows) == 1.0

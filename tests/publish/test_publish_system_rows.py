@@ -4,17 +4,15 @@ import json
 
 import pyarrow.parquet as parquet
 
-from sunveil.engine.assumed import TYPICAL_HAZE
-from sunveil.privacy.units import Days
-from sunveil.publish.folder import write_publication
-from sunveil.publish.orange import NEEDED
-from sunveil.publish.publication import Publication
-from sunveil.publish.system_rows import about_system, row_of, systems_question, systems_tables
-from sunveil.publish.terms import ReleaseTerms
-from sunveil.releases.answer import Release, ReleasedPlane, ReleasedTracker
-from sunveil.releases.choices import Choices
-from sunveil.site import Losses, Site
-from sunveil.timegrid import TimeGrid
+from sunveil.engine.constants import TYPICAL_HAZE
+from sunveil.privacy import Days
+from sunveil.publication import Publication, write_publication
+from sunveil.publication.publication_folder import NEEDED
+from sunveil.publish.system_rows import row_of, systems_question, systems_tables
+from sunveil.releases import Choices, Release
+from sunveil.releases.fleet_releases import ReleaseTerms, about_system
+from sunveil.releases.release_answer import ReleasedPlane, ReleasedTracker
+from sunveil.site import Losses, Site, TimeGrid
 
 
 def test_a_question_keeps_the_digest_that_ledgers_hold():

@@ -20,27 +20,25 @@ from roof_fleets import (
 )
 
 from sunveil.errors import BudgetExceeded, ParameterError, SourceError
-from sunveil.fleet import FleetSettings
-from sunveil.ledger.high_water import HighWaterMarks
-from sunveil.ledger.ledger import Ledger
-from sunveil.ledger.promise import Promise
+from sunveil.estimates.inference_options import FleetSettings
+from sunveil.fleet.open import HeldRecord
+from sunveil.ledger import Ledger, Promise
+from sunveil.ledger.hash_chain import HighWaterMarks
 from sunveil.meters import MeterOptions
-from sunveil.privacy.units import Days, Readings, System
-from sunveil.publish import systems as module
-from sunveil.publish.fleet_frames import FrameCache
-from sunveil.publish.fleet_open import open_fleet
-from sunveil.publish.fleet_records import HeldRecord
-from sunveil.publish.systems import (
+from sunveil.privacy import Days, Readings, System
+from sunveil.publish import system_rows
+from sunveil.publish.system_rows import (
     cost_of_systems,
     plan_systems,
     publish_systems,
     release_systems,
 )
-from sunveil.publish.terms import ReleaseTerms
-from sunveil.releases.drawing import score_record
-from sunveil.releases.frame import make_frame
-from sunveil.releases.typical import typical_errors
-from sunveil.releases.worth import VOTE_RULES
+from sunveil.releases import release
+from sunveil.releases.candidate_frame import make_frame
+from sunveil.releases.expected_errors import typical_errors
+from sunveil.releases.fleet_releases import FrameCache, ReleaseTerms, open_fleet
+from sunveil.releases.prior_and_votes import VOTE_RULES
+from sunveil.releases.release import score_record
 
 HERE = Path(__file__).parent
 
@@ -105,14 +103,14 @@ def test_all_are_charged_before_the_first_draw_which_no_other_thread_makes(
     fleet, systems, ledger, monkeypatch
 ):
     seen = []
-    real = module.draw_release
+    real = release.draw_release
 
     def watch(*args, **options):
         told = [(each["cost"], len(each["systems"])) for each in charges(ledger)]
         seen.append((told, threading.current_thread() is threading.main_thread()))
         return real(*args, **options)
 
-    monkeypatch.setattr(module, "draw_release", watch)
+    monkeypatch.setattr(system_rows, "draw_release", watch)
     with opened(fleet, systems) as one:
         publish_systems(ledger, "d", one, terms=TERMS)
     assert seen == [([(28 * 10**9, 6)], True)] * 6
@@ -149,7 +147,7 @@ def test_asked_again_the_kept_answer_comes_back_whatever_the_layout(
 ):
     with opened(fleet, systems) as one:
         first = publish_systems(ledger, "d", one, terms=TERMS)
-    monkeypatch.setattr(module, "draw_release", lambda *_, **__: pytest.fail("drawn"))
+    monkeypatch.setattr(system_rows, "draw_release", lambda *_, **__: pytest.fail("drawn"))
     label = {"meters": MeterOptions(label="start")}
     for path in write_layouts(tmp_path / "layouts", frame):
         with opened(path, systems, settings=label) as other:
@@ -163,7 +161,7 @@ def test_asked_again_the_kept_answer_comes_back_whatever_the_layout(
 def test_too_small_a_budget_refuses_all_and_leaves_nothing_behind(
     fleet, systems, ledger, tmp_path, monkeypatch
 ):
-    monkeypatch.setattr(module, "draw_release", lambda *_, **__: pytest.fail("drawn"))
+    monkeypatch.setattr(system_rows, "draw_release", lambda *_, **__: pytest.fail("drawn"))
     large = ReleaseTerms.of(System(), 31.0, choices=CHOICES)
     work = tmp_path / "work"
     with pytest.raises(BudgetExceeded), opened(fleet, systems, work=work) as one:

@@ -4,13 +4,11 @@ import pytest
 from fleet_makers import KEYS, random_fleet
 
 from sunveil.errors import BudgetExceeded, ParameterError
-from sunveil.ledger.ledger import Ledger
-from sunveil.ledger.promise import Promise
-from sunveil.privacy.guarantee import ConcentratedGuarantee, Guarantee
-from sunveil.privacy.units import Days, System
-from sunveil.publish.bins import Bins
-from sunveil.publish.publication import Column, Publication, PublishedTable
-from sunveil.publish.tables import TableChoices, plan_fleet, publish_fleet
+from sunveil.ledger import Ledger, Promise
+from sunveil.privacy import ConcentratedGuarantee, Days, Guarantee, System
+from sunveil.publication import Publication
+from sunveil.publication.published_tables import Bins, Column, PublishedTable
+from sunveil.publish.fleet_tables import TableChoices, plan_fleet, publish_fleet
 
 CHOICES = TableChoices(bins=Bins(), epsilon=1.0)
 ROWS = random_fleet(200)
@@ -45,7 +43,7 @@ def test_tables_of_an_earlier_version_come_back_as_they_were(ledger, monkeypatch
         return Publication("Tables", (earlier,), guarantee, "discrete Laplace noise", {})
 
     with monkeypatch.context() as patch:
-        patch.setattr("sunveil.publish.tables.fleet_tables", drawn)
+        patch.setattr("sunveil.publish.fleet_tables.fleet_tables", drawn)
         publish_fleet(ledger, "homes", ROWS, choices=CHOICES)
     (table,) = publish_fleet(ledger, "homes", ROWS, choices=CHOICES).tables
     assert table.to_dict() == earlier.to_dict()
@@ -55,7 +53,7 @@ def test_tables_of_an_earlier_version_come_back_as_they_were(ledger, monkeypatch
 
 def test_a_stopped_call_is_taken_up_without_a_second_charge(ledger, monkeypatch):
     with monkeypatch.context() as patch:
-        patch.setattr("sunveil.publish.tables.fleet_tables", lambda *_, **__: 1 / 0)
+        patch.setattr("sunveil.publish.fleet_tables.fleet_tables", lambda *_, **__: 1 / 0)
         with pytest.raises(ZeroDivisionError):
             publish_fleet(ledger, "homes", ROWS, choices=CHOICES)
     plan = plan_fleet(ledger, "homes", choices=CHOICES)

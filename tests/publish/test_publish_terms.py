@@ -3,9 +3,9 @@ from __future__ import annotations
 import pytest
 
 from sunveil.errors import ParameterError
-from sunveil.ledger.promise import Promise
-from sunveil.privacy.units import Days, Readings, System
-from sunveil.publish.terms import ReleaseTerms
+from sunveil.ledger import Promise
+from sunveil.privacy import Days, Readings, System
+from sunveil.releases.fleet_releases import ReleaseTerms
 
 PURE, WITH_DELTA = Promise(Readings(1), 4.0), Promise(Readings(1), 4.0, 1e-6)
 

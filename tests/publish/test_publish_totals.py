@@ -6,10 +6,10 @@ from fleet_makers import KEYS, fleet, neighbours, random_fleet
 from hypothesis import given
 
 from sunveil.errors import ParameterError
-from sunveil.publish.bins import groups_of
-from sunveil.publish.clip import LOWEST_KW, ClipRule, ladder
-from sunveil.publish.spending import Spending
-from sunveil.publish.totals import (
+from sunveil.privacy.discrete_noise import Spending
+from sunveil.publication.published_tables import groups_of
+from sunveil.publish.capacity_cap import LOWEST_KW, ClipRule, ladder
+from sunveil.publish.totals_and_quantiles import (
     DrawnTotals,
     draw_clipped_totals,
     draw_totals,

@@ -4,10 +4,7 @@ import numpy as np
 import pytest
 
 from sunveil.errors import ParameterError
-from sunveil.privacy.score import Axis, Placement
-from sunveil.privacy.window import Window, best_window
-from sunveil.publish.publication import Column, PublishedTable
-from sunveil.publish.unmix import (
+from sunveil.power.from_system_rows import (
     channel,
     places_of,
     unmix,
@@ -16,8 +13,11 @@ from sunveil.publish.unmix import (
     values_of,
     window_of,
 )
-from sunveil.releases.choices import Choices
-from sunveil.scores import Capacities
+from sunveil.privacy.mechanisms import Axis, Placement
+from sunveil.privacy.two_level_window import Window, best_window
+from sunveil.publication.published_tables import Column, PublishedTable
+from sunveil.releases import Choices
+from sunveil.releases.score_kernels import Capacities
 
 AXES = (Axis(24, 15.0, wraps=True), Axis(10, 10.0), Axis(12, 0.25))
 WINDOW = Window(4.0, AXES, 105)

@@ -13,7 +13,8 @@ import pandas as pd
 import pytest
 
 import sunveil
-from sunveil.estimate import DaylightSaving, Estimate, Flag
+from sunveil.estimates import Estimate, Flag
+from sunveil.estimates.planes_and_intervals import DaylightSaving
 from sunveil.meters import Label
 from sunveil.site import Plane
 

@@ -7,9 +7,9 @@ import pandas as pd
 import pytest
 
 from sunveil.meters import Record, from_pandas
-from sunveil.releases.choices import Choices
-from sunveil.releases.frame import Frame, frame_of
-from sunveil.scores import Capacities
+from sunveil.releases import Choices
+from sunveil.releases.candidate_frame import Frame, frame_of
+from sunveil.releases.score_kernels import Capacities
 from sunveil.site import Site
 from sunveil.weather import Weather, clearsky
 

@@ -9,16 +9,20 @@ import pytest
 
 from sunveil.errors import ParameterError
 from sunveil.meters import Record, from_pandas
-from sunveil.privacy.units import Days, Readings, System
-from sunveil.releases.choices import Choices
-from sunveil.releases.drawing import draw_release
-from sunveil.releases.frame import Frame, frame_of
-from sunveil.releases.mounts import MountChoices, Mounts, PlanePairs, SingleAxisTrackers
-from sunveil.releases.prior import mount_offsets
-from sunveil.releases.release import release
-from sunveil.releases.score import placement, unit_score
-from sunveil.scores import Capacities
-from sunveil.timegrid import TimeGrid
+from sunveil.privacy import Days, Readings, System
+from sunveil.releases import Choices
+from sunveil.releases.candidate_frame import Frame, frame_of
+from sunveil.releases.prior_and_votes import (
+    MountChoices,
+    Mounts,
+    PlanePairs,
+    SingleAxisTrackers,
+    mount_offsets,
+)
+from sunveil.releases.release import draw_release, release
+from sunveil.releases.score_kernels import Capacities
+from sunveil.releases.scores import placement, unit_score
+from sunveil.site import TimeGrid
 from sunveil.weather import Weather
 
 FEW = MountChoices(

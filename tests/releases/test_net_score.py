@@ -10,24 +10,26 @@ import pandas as pd
 import pytest
 
 from sunveil.errors import ParameterError
+from sunveil.fleet.blocks import power_on
 from sunveil.meters import Record, from_pandas
-from sunveil.privacy.audit import audit_exact
-from sunveil.privacy.mechanisms import PermuteAndFlip
-from sunveil.privacy.units import Days, Readings, System
-from sunveil.releases.choices import Choices
-from sunveil.releases.frame import Frame, frame_of, power_on
-from sunveil.releases.net_choices import NetChoices
-from sunveil.releases.net_score import (
+from sunveil.privacy import Days, PermuteAndFlip, Readings, System
+from sunveil.privacy.mechanism_audit import audit_exact
+from sunveil.releases import Choices
+from sunveil.releases.candidate_frame import Frame, frame_of
+from sunveil.releases.release import release
+from sunveil.releases.release_choices import NetChoices
+from sunveil.releases.score_kernels import Capacities
+from sunveil.releases.scores import (
     _clear_powers,
     _days,
     base_weights,
+    count_score,
     levels_by_power,
     net_score,
+    placement,
     places,
+    unit_score,
 )
-from sunveil.releases.release import release
-from sunveil.releases.score import count_score, placement, unit_score
-from sunveil.scores import Capacities
 from sunveil.site import Site
 from sunveil.weather import Weather, clearsky
 

@@ -8,12 +8,11 @@ import pytest
 
 from sunveil.errors import ParameterError
 from sunveil.grids import Grid
+from sunveil.privacy import Days, Readings, System
 from sunveil.privacy.mechanisms import Exponential
-from sunveil.privacy.units import Days, Readings, System
-from sunveil.releases.choices import Choices
-from sunveil.releases.mounts import Mounts
-from sunveil.releases.prior import PlanePrior, mount_offsets
-from sunveil.releases.score import reading_score, unit_score
+from sunveil.releases import Choices
+from sunveil.releases.prior_and_votes import Mounts, PlanePrior, mount_offsets
+from sunveil.releases.scores import reading_score, unit_score
 
 GRID = Choices().grid()
 

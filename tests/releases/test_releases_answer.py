@@ -5,15 +5,9 @@ from dataclasses import replace
 
 import pytest
 
-from sunveil.privacy.guarantee import Guarantee
-from sunveil.privacy.units import Days
-from sunveil.releases.answer import (
-    ExpectedErrors,
-    Release,
-    ReleasedPlane,
-    ReleasedTracker,
-    Spread,
-)
+from sunveil.privacy import Days, Guarantee
+from sunveil.releases import Release
+from sunveil.releases.release_answer import ExpectedErrors, ReleasedPlane, ReleasedTracker, Spread
 
 
 def made(**changes: object) -> Release:

@@ -8,13 +8,12 @@ import numpy as np
 import pytest
 
 from sunveil.errors import ParameterError
-from sunveil.privacy.units import Days, Readings, System
-from sunveil.releases.choices import Choices
-from sunveil.releases.net_choices import NetChoices
-from sunveil.releases.prior import PlanePrior
-from sunveil.scores import Capacities, Tolerance
-from sunveil.site import Losses
-from sunveil.timegrid import TimeGrid
+from sunveil.privacy import Days, Readings, System
+from sunveil.releases import Choices
+from sunveil.releases.prior_and_votes import PlanePrior
+from sunveil.releases.release_choices import NetChoices
+from sunveil.releases.score_kernels import Capacities, Tolerance
+from sunveil.site import Losses, TimeGrid
 
 OTHERS = {
     "step": 5.0,

@@ -4,12 +4,12 @@ import numpy as np
 import pytest
 
 from sunveil.meters import from_pandas
-from sunveil.privacy.score import Placement, Score
-from sunveil.privacy.units import Days, Readings, System
-from sunveil.releases.choices import Choices
-from sunveil.releases.drawing import draw_release, score_record
-from sunveil.releases.frame import frame_of
-from sunveil.scores import Capacities
+from sunveil.privacy import Days, Readings, Score, System
+from sunveil.privacy.mechanisms import Placement
+from sunveil.releases import Choices
+from sunveil.releases.candidate_frame import frame_of
+from sunveil.releases.release import draw_release, score_record
+from sunveil.releases.score_kernels import Capacities
 from sunveil.weather import clearsky
 
 CHOICES = Choices(step=15.0, capacities=Capacities(1.0, 30.0, 0.05))

@@ -3,8 +3,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from sunveil.privacy.score import Axis
-from sunveil.releases.errors import (
+from sunveil.privacy.mechanisms import Axis
+from sunveil.releases.expected_errors import (
     ErrorLaws,
     Law,
     azimuth_errors,

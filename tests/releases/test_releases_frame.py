@@ -14,19 +14,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from sunveil.errors import MeterError
+from sunveil.fleet.blocks import time_grid_of
 from sunveil.meters import Record, from_pandas
-from sunveil.releases.choices import Choices
-from sunveil.releases.frame import (
-    MIDNIGHT_AFTER,
-    MIDNIGHT_BEFORE,
-    frame_of,
-    make_frame,
-    prepared,
-    time_grid_of,
-)
-from sunveil.releases.score import day_score, reading_score
-from sunveil.site import Losses, Site
-from sunveil.timegrid import DAY, TimeGrid
+from sunveil.meters.record import prepared
+from sunveil.releases import Choices
+from sunveil.releases.candidate_frame import MIDNIGHT_AFTER, MIDNIGHT_BEFORE, frame_of, make_frame
+from sunveil.releases.scores import day_score, reading_score
+from sunveil.site import DAY, Losses, Site, TimeGrid
 from sunveil.weather import clearsky
 
 PLANTED = 1234.5678

@@ -12,17 +12,17 @@ import pytest
 
 import sunveil
 from sunveil.errors import ParameterError, SunveilError
-from sunveil.infer import record_span
+from sunveil.fleet.blocks import record_span
 from sunveil.meters import Record, from_pandas
-from sunveil.privacy.guarantee import ConditionalGuarantee, Guarantee
-from sunveil.privacy.score import Axis
-from sunveil.privacy.units import Days, Readings, System
-from sunveil.privacy.window import best_window
-from sunveil.releases.answer import ExpectedErrors, Spread
-from sunveil.releases.choices import Choices
-from sunveil.releases.errors import release_laws
-from sunveil.releases.frame import frame_of, prepared
+from sunveil.meters.record import prepared
+from sunveil.privacy import ConditionalGuarantee, Days, Guarantee, Readings, System
+from sunveil.privacy.mechanisms import Axis
+from sunveil.privacy.two_level_window import best_window
+from sunveil.releases import Choices
+from sunveil.releases.candidate_frame import frame_of
+from sunveil.releases.expected_errors import release_laws
 from sunveil.releases.release import Mechanism, release
+from sunveil.releases.release_answer import ExpectedErrors, Spread
 from sunveil.site import Plane, Site
 from sunveil.weather import clearsky
 

@@ -10,12 +10,13 @@ from hypothesis import strategies as st
 
 from sunveil.errors import ParameterError
 from sunveil.meters import Record, read_meters
-from sunveil.privacy.units import Days, Readings, System
-from sunveil.releases.choices import Choices
-from sunveil.releases.frame import Frame, frame_of, prepared
-from sunveil.releases.score import day_score, placement, reading_score, unit_score
-from sunveil.releases.worth import reach
-from sunveil.scores import Capacities, Tolerance
+from sunveil.meters.record import prepared
+from sunveil.privacy import Days, Readings, System
+from sunveil.privacy.guarantees import reach
+from sunveil.releases import Choices
+from sunveil.releases.candidate_frame import Frame, frame_of
+from sunveil.releases.score_kernels import Capacities, Tolerance
+from sunveil.releases.scores import day_score, placement, reading_score, unit_score
 from sunveil.site import Site
 from sunveil.weather import clearsky
 

@@ -8,11 +8,11 @@ from itertools import pairwise
 import numpy as np
 import pytest
 
-from sunveil.privacy.units import Days, Readings, System
-from sunveil.releases.choices import Choices
-from sunveil.releases.typical import typical_errors, typical_table
-from sunveil.scores import Capacities
-from sunveil.timegrid import TimeGrid
+from sunveil.privacy import Days, Readings, System
+from sunveil.releases import Choices
+from sunveil.releases.expected_errors import typical_errors, typical_table
+from sunveil.releases.score_kernels import Capacities
+from sunveil.site import TimeGrid
 
 CHOICES = Choices(step=30.0, capacities=Capacities(1.0, 40.0, 0.1))
 YEAR = TimeGrid(1546326000, 3600, 365 * 24)

@@ -9,10 +9,10 @@ import pytest
 
 from sunveil.errors import ParameterError
 from sunveil.plots import plot_utility
-from sunveil.plots.embed import loose_figure
-from sunveil.releases.choices import Choices
-from sunveil.releases.utility import Curve, KnownSystem, simulated_systems, utility_curves
-from sunveil.scores import Capacities
+from sunveil.plots.style import loose_figure
+from sunveil.releases import Choices
+from sunveil.releases.expected_errors import Curve, KnownSystem, simulated_systems, utility_curves
+from sunveil.releases.score_kernels import Capacities
 from sunveil.site import Site
 
 EPSILONS = (0.05, 0.5, 5.0)

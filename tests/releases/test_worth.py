@@ -4,9 +4,10 @@ from itertools import pairwise
 
 import pytest
 
-from sunveil.privacy.units import Days, Readings, System
-from sunveil.releases.worth import VOTE_RULES, reach, votes_for, worth
-from sunveil.timegrid import TimeGrid
+from sunveil.privacy import Days, Readings, System
+from sunveil.privacy.guarantees import reach
+from sunveil.releases.prior_and_votes import VOTE_RULES, votes_for, worth
+from sunveil.site import TimeGrid
 
 YEAR = TimeGrid(0, 3600, 365 * 24)
 QUARTERS = TimeGrid(0, 900, 365 * 96)

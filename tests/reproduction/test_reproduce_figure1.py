@@ -1,7 +1,7 @@
 from __future__ import annotations
 
 from reproduction.figure1 import trusted_curator
-from sunveil.plots.embed import embedded
+from sunveil.plots.style import embedded
 
 
 def test_the_parties_are_drawn():

@@ -26,8 +26,9 @@ from reproduction.optimum import (
 )
 from reproduction.subject import CHINO
 from sunveil.grids import Grid, plane_grid
-from sunveil.plots.embed import embedded
-from sunveil.site import Plane, SkyModel, plane_irradiance
+from sunveil.plots.style import embedded
+from sunveil.pv_model import plane_irradiance
+from sunveil.site import Plane, SkyModel
 from sunveil.weather import Weather
 
 

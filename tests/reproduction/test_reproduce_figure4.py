@@ -16,7 +16,7 @@ from reproduction.figure4 import (
     daily_peaks,
     simulate_homes,
 )
-from sunveil.plots.embed import embedded
+from sunveil.plots.style import embedded
 
 
 @pytest.fixture(scope="module")

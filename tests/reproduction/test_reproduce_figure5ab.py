@@ -15,9 +15,9 @@ from reproduction.figure5ab import (
 )
 from reproduction.fleet_search import any_so_far, best_so_far, fleet_search
 from reproduction.hexagons import ASPECT, HEIGHT, WIDTH, hexagons
-from sunveil.paper import paper_grid
+from sunveil.paper.fit import paper_grid
+from sunveil.paper.grid_and_bayesian_search import SearchSettings
 from sunveil.plots.style import PRIVATE
-from sunveil.search.bayesopt import SearchSettings
 from sunveil.site import Plane
 
 

@@ -9,8 +9,8 @@ from experiment_makers import SHORT, private_experiment, small_experiment
 
 from reproduction.figure5c import dp_draws, simulate_draws
 from sunveil.errors import ParameterError
+from sunveil.paper import DPBO
 from sunveil.plots.style import PRIVATE
-from sunveil.privacy.dpbo import DPBO
 
 DRAWS = 4000
 

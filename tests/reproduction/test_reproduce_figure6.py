@@ -23,9 +23,10 @@ from reproduction.figure6 import (
     privacy_tradeoff,
     sampled_rmse,
 )
-from sunveil.paper import paper_grid
+from sunveil.paper import DPBO
+from sunveil.paper.dpbo import Bound
+from sunveil.paper.fit import paper_grid
 from sunveil.plots.style import PRIVATE
-from sunveil.privacy.dpbo import DPBO, Bound
 from sunveil.site import Plane
 
 

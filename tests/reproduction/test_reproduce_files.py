@@ -10,7 +10,7 @@ import pytest
 from reproduction.artefact import Artefact
 from reproduction.files import check_folder, make_folder, write_artefact
 from sunveil.errors import ParameterError, SunveilError
-from sunveil.plots.embed import loose_figure
+from sunveil.plots.style import loose_figure
 
 
 def artefact(**data: object) -> Artefact:

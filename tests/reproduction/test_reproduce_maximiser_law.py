@@ -6,7 +6,7 @@ from experiment_makers import small_experiment
 
 from reproduction.hexagons import hexagons
 from reproduction.maximiser_law import kernel_factor, maximiser_law
-from sunveil.search.gp import rbf
+from sunveil.paper.grid_and_bayesian_search import rbf
 
 
 def test_the_factor_gives_the_kernel_back():

@@ -10,9 +10,8 @@ from plot_makers import sunny
 from reproduction.artefact import Artefact, Statement, over_subjects
 from reproduction.page import DrawGuarantees, Section, render_page
 from reproduction.subject import Subject
-from sunveil.plots.embed import loose_figure
-from sunveil.privacy.guarantee import ConditionalGuarantee
-from sunveil.privacy.units import Readings
+from sunveil.plots.style import loose_figure
+from sunveil.privacy import ConditionalGuarantee, Readings
 
 NASTY = "<script>alert('1')</script>&\"roof\""
 VOID = {"meta", "img", "br", "link", "hr", "input"}

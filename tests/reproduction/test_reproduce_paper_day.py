@@ -7,12 +7,12 @@ import numpy as np
 import pytest
 
 from reproduction.paper_day import SCALE, PaperDayFrame, paper_day_frame, paper_day_score
+from sunveil.estimates.inference_options import DayGroup
 from sunveil.grids import plane_grid
 from sunveil.meters import Record, from_pandas
-from sunveil.paper import paper_score
-from sunveil.privacy.units import Days
-from sunveil.profiles import DayGroup
-from sunveil.timegrid import DAY, TimeGrid
+from sunveil.paper.fit import paper_score
+from sunveil.privacy import Days
+from sunveil.site import DAY, TimeGrid
 from sunveil.weather import Weather, clearsky
 
 

@@ -20,7 +20,7 @@ from reproduction.statements import (
     sampling,
     statements,
 )
-from sunveil.privacy.dpbo import DPBO
+from sunveil.paper import DPBO
 from sunveil.site import Plane
 
 

@@ -5,8 +5,8 @@ import json
 import pytest
 
 from reproduction.steps import repair_statement, steps_figure
-from sunveil.releases.choices import Choices
-from sunveil.scores import Capacities
+from sunveil.releases import Choices
+from sunveil.releases.score_kernels import Capacities
 
 
 @pytest.fixture(scope="module")

@@ -10,7 +10,7 @@ import numpy as np
 from sklearn.gaussian_process import GaussianProcessRegressor
 from sklearn.gaussian_process.kernels import RBF
 
-from sunveil.search.gp import phi
+from sunveil.paper.grid_and_bayesian_search import phi
 
 
 def posterior(

@@ -10,10 +10,17 @@ import pytest
 from sunveil.errors import ParameterError
 from sunveil.grids import Grid, plane_grid
 from sunveil.meters import from_pandas
-from sunveil.paper import paper_grid, paper_score
-from sunveil.search.bayesopt import Scaling, ScalingSource, SearchSettings, search_bayesian, ucb
-from sunveil.search.exhaustive import search_exhaustive
-from sunveil.search.gp import Kernel, phi
+from sunveil.paper.fit import paper_grid, paper_score
+from sunveil.paper.grid_and_bayesian_search import (
+    Kernel,
+    Scaling,
+    ScalingSource,
+    SearchSettings,
+    phi,
+    search_bayesian,
+    search_exhaustive,
+    ucb,
+)
 from sunveil.simulate import simulate_fleet
 from sunveil.site import Plane
 

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from sunveil.grids import Grid, plane_grid
-from sunveil.search.exhaustive import SearchResult, blocks, search_exhaustive
+from sunveil.paper.grid_and_bayesian_search import SearchResult, blocks, search_exhaustive
 from sunveil.site import Plane
 
 

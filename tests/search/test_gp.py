@@ -10,8 +10,8 @@ from hypothesis import strategies as st
 
 from sunveil.errors import ParameterError
 from sunveil.grids import plane_grid
-from sunveil.search import gp
-from sunveil.search.gp import Kernel, Posterior, phi, rbf
+from sunveil.paper import grid_and_bayesian_search
+from sunveil.paper.grid_and_bayesian_search import Kernel, Posterior, phi, rbf
 
 # points that are the same, the same but for rounding, near, and far
 AZIMUTHS = (0.0, 1e-9, 1e-4, 0.5, 40.0, 180.0, 359.0, 359.9999)
@@ -181,7 +181,7 @@ def test_a_length_scale_out_of_range_is_refused(scale, words):
 @pytest.mark.parametrize("delta", [0.0, 1.0, -0.1, 2.0, math.nan, math.inf])
 def test_a_delta_that_is_no_probability_is_refused(delta):
     with pytest.raises(ParameterError, match="delta must be above 0 and below 1"):
-        gp.check_delta(delta)
+        grid_and_bayesian_search.check_delta(delta)
 
 
 @pytest.mark.parametrize("jitter", [0.0, -1e-6, 1e-13, 1.1, math.nan, math.inf])
@@ -192,4 +192,4 @@ def test_a_jitter_out_of_range_is_refused(jitter):
 
 def test_more_than_fits_in_memory_is_refused_before_it_is_asked_for():
     with pytest.raises(ParameterError, match="take fewer steps or a coarser grid"):
-        Posterior(lay(Kernel()), capacity=gp.MOST_NUMBERS)
+        Posterior(lay(Kernel()), capacity=grid_and_bayesian_search.MOST_NUMBERS)

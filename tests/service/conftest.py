@@ -39,7 +39,7 @@ def browser() -> Iterator[Browser]:
 def quick_hashes() -> Iterator[None]:
     """Let passwords be hashed quickly where many people sign in; a hash says how it was made."""
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("sunveil.service.security.passwords.COST", 2**4)
+        patch.setattr("sunveil.service.passwords_and_tokens.COST", 2**4)
         yield
 
 

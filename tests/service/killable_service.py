@@ -14,9 +14,8 @@ from pathlib import Path
 import opendp.prelude  # noqa: F401
 from service_makers import ANSWER_SECONDS, quick_settings
 
-from sunveil.service.answering import data, files, kinds  # noqa: F401
-from sunveil.service.app import create_app
-from sunveil.service.running import bind, serve_on
+from sunveil.service import question_data, release_files  # noqa: F401
+from sunveil.service.app import bind, create_app, serve_on
 
 
 def serve(folder: Path, port: int, pad: float) -> None:

@@ -16,7 +16,7 @@ import httpx
 from oidc_provider import PASSWORD
 from service_makers import Running
 
-from sunveil.service.oidc.settings import OidcSettings
+from sunveil.service.settings import OidcSettings
 
 
 def free_port() -> int:

@@ -22,15 +22,14 @@ import numpy as np
 import uvicorn
 from fastapi import FastAPI
 
-from sunveil.ledger.promise import Promise
-from sunveil.privacy.units import System, Unit
-from sunveil.service.app import create_app
+from sunveil.ledger import Promise
+from sunveil.privacy import System
+from sunveil.privacy.guarantees import Unit
+from sunveil.service.app import bind, create_app, server_of
 from sunveil.service.context import Service
-from sunveil.service.running import bind, server_of
 from sunveil.service.settings import Rates, ServiceSettings
-from sunveil.service.store.accounts import set_password
+from sunveil.service.store.accounts import issue_token, set_password
 from sunveil.service.store.datasets import READY, Served, add_served
-from sunveil.service.store.tokens import issue_token
 
 # Short, so that tests are quick; the time of an answer is a multiple of it all the same.
 PAD = 0.05

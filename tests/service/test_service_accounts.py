@@ -17,19 +17,21 @@ from service_makers import (
 )
 from service_makers import running as start
 
-from sunveil.ledger.acting import actor_of
-from sunveil.service.browser_names import browser_name
+from sunveil.ledger.hash_chain import actor_of
+from sunveil.service.page_rendering import browser_name
 from sunveil.service.store.accounts import (
+    SIGN_IN,
     account_named,
     add_account,
     change_role,
     disable_account,
     enable_account,
+    issue_token,
+    new_link,
     set_account_password,
+    token_row,
 )
-from sunveil.service.store.links import SIGN_IN, new_link
-from sunveil.service.store.schema import links, sessions
-from sunveil.service.store.tokens import issue_token, token_row
+from sunveil.service.store.database import links, sessions
 
 pytestmark = pytest.mark.usefixtures("quick_hashes")
 NEW = "another sentence with many odd words"

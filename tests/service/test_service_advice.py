@@ -5,10 +5,11 @@ from __future__ import annotations
 import pytest
 from service_makers import add_dataset, quick_settings
 
-from sunveil.ledger.shares import AnalystShare
-from sunveil.service.answering.advice import first_epsilon
+from sunveil.ledger.analyst_shares import AnalystShare
+from sunveil.publication.published_tables import RULES, ErrorVerdict, rule_of, verdict_on, worst
 from sunveil.service.app import open_service
-from sunveil.service.broker import (
+from sunveil.service.question_advice import first_epsilon
+from sunveil.service.questions import (
     ExpectedError,
     FleetTableQuestion,
     QuantilesQuestion,
@@ -16,7 +17,6 @@ from sunveil.service.broker import (
     SyntheticQuestion,
     TotalsQuestion,
 )
-from sunveil.service.verdicts import RULES, ErrorVerdict, rule_of, verdict_on, worst
 
 
 @pytest.fixture(scope="module")

@@ -11,17 +11,17 @@ import numpy as np
 import pytest
 from service_makers import SYSTEMS, add_dataset, key, quick_settings, write_estimates
 
-from sunveil.ledger.promise import Promise
+from sunveil.ledger import Promise
 from sunveil.meters import MeterOptions, read_meters
-from sunveil.meters.schema import schema_digest
-from sunveil.privacy.units import Days, Readings, System
-from sunveil.publish import buying
-from sunveil.service.analyst.figures import figures_of
-from sunveil.service.analyst.figures.base import NOISE_LEGEND
-from sunveil.service.analyst.words import ABOUT, TABLE_WORDS, promise_sentences
-from sunveil.service.answering.data import Data
+from sunveil.meters.schema_files import schema_digest
+from sunveil.privacy import Days, Readings, System
+from sunveil.publish import fleet_tables
+from sunveil.service.analyst.asking import ABOUT, TABLE_WORDS, promise_sentences
+from sunveil.service.analyst.figures import NOISE_LEGEND, figures_of
 from sunveil.service.app import open_service
-from sunveil.service.broker import (
+from sunveil.service.page_rendering import figure_json
+from sunveil.service.question_data import Data
+from sunveil.service.questions import (
     KINDS,
     TABLES,
     TITLES,
@@ -29,10 +29,8 @@ from sunveil.service.broker import (
     QuantilesQuestion,
     TotalsQuestion,
 )
-from sunveil.service.pages import figure_json
 from sunveil.service.settings import ANSWER_SECONDS
-from sunveil.service.store.datasets import Served, change_served
-from sunveil.service.store.releases import find_release
+from sunveil.service.store.datasets import Served, change_served, find_release
 
 
 @pytest.fixture(scope="module")
@@ -55,7 +53,7 @@ def released(service, question):
 
 
 def test_an_analyst_buys_every_table_that_a_curator_can():
-    assert TABLES == buying.TABLES == tuple(TABLE_WORDS)
+    assert TABLES == fleet_tables.TABLES == tuple(TABLE_WORDS)
 
 
 def test_what_systems_stand_on_is_drawn_as_bars(service):

@@ -11,8 +11,8 @@ import pytest
 import yaml
 from service_makers import PAD, SYSTEMS, add_dataset, key, write_estimates
 
-from sunveil.privacy.units import Days
-from sunveil.service.broker import QuantilesQuestion, TotalsQuestion
+from sunveil.privacy import Days
+from sunveil.service.questions import QuantilesQuestion, TotalsQuestion
 from sunveil.service.store.datasets import change_served
 
 QUESTIONS = {
@@ -359,7 +359,7 @@ def test_an_error_inside_is_told_by_a_number_alone(served, monkeypatch, caplog):
         raise RuntimeError("secret-7 has 4.2 kW")
 
     served.service.broker.warm()
-    monkeypatch.setattr("sunveil.publish.tables.fleet_tables", fail)
+    monkeypatch.setattr("sunveil.publish.fleet_tables.fleet_tables", fail)
     held = []
 
     async def pad_duration(_started, pad):
@@ -387,7 +387,7 @@ def test_what_was_charged_and_not_answered_is_drawn_again_under_the_same_charge(
     api, mine = served.api(), key()
     served.service.broker.warm()
     with monkeypatch.context() as patch:
-        patch.setattr("sunveil.publish.tables.fleet_tables", fail)
+        patch.setattr("sunveil.publish.fleet_tables.fleet_tables", fail)
         assert api.post(ASK, json=QUESTIONS["totals"], headers=mine).status_code == 500
     assert served.service.ledger.dataset("roofs").spent == 0.5
     assert api.post(ASK, json=QUESTIONS["totals"], headers=mine).status_code == 201
@@ -409,7 +409,7 @@ def test_a_restart_answers_what_was_charged_and_charges_nothing_else(serve, monk
     broker = running.service.broker
     broker.warm()
     with monkeypatch.context() as patch:
-        patch.setattr("sunveil.publish.tables.fleet_tables", die)
+        patch.setattr("sunveil.publish.fleet_tables.fleet_tables", die)
         with pytest.raises(Killed):
             broker.ask("roofs", TotalsQuestion(**QUESTIONS["totals"]), analyst="ann", key="a" * 20)
         patch.setattr("sunveil.ledger.ledger.charge_question", die)
@@ -442,7 +442,7 @@ def test_a_draw_that_always_fails_is_tried_once_by_recovery_and_once_more_by_who
     api, mine, broker = served.api(), key(), served.service.broker
     broker.warm()
     with monkeypatch.context() as patch:
-        patch.setattr("sunveil.publish.tables.fleet_tables", fail)
+        patch.setattr("sunveil.publish.fleet_tables.fleet_tables", fail)
         assert api.post(ASK, json=QUESTIONS["totals"], headers=mine).status_code == 500
         assert broker.unanswered()
         for _ in range(3):

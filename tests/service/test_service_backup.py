@@ -15,12 +15,12 @@ from sqlalchemy import text
 
 from sunveil.cli import main
 from sunveil.errors import LedgerConflict, LedgerError, SunveilError
-from sunveil.ledger.ledger import Ledger
+from sunveil.ledger import Ledger
 from sunveil.service.app import open_service
 from sunveil.service.backup import back_up_service, restore_service
+from sunveil.service.store.accounts import token_rows
+from sunveil.service.store.database import sessions
 from sunveil.service.store.datasets import change_served, find_served
-from sunveil.service.store.schema import sessions
-from sunveil.service.store.tokens import token_rows
 
 ASK = "/datasets/roofs/releases"
 

@@ -21,8 +21,8 @@ from sunveil.client import (
     NotAdmitted,
     ServiceError,
     ServiceUnreachable,
+    Transport,
 )
-from sunveil.client.transport import Transport
 from sunveil.errors import BudgetExceeded, ParameterError, ReleaseNotFound
 
 QUESTION = {"kind": "fleet-table", "epsilon": 0.1, "tables": ["sectors"], "sectors": 4}
@@ -229,5 +229,5 @@ def test_the_client_loads_nothing_of_the_service():
     found = subprocess.run(
         [sys.executable, "-c", code], capture_output=True, text=True, check=True
     ).stdout
-    assert "sunveil.client.client" in found
+    assert "sunveil.client" in found
     assert not any(part in found for part in ("service", "ledger", "privacy", "publish", "meters"))

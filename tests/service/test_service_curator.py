@@ -25,16 +25,14 @@ from service_makers import running as running_service
 
 from sunveil.cli import cli
 from sunveil.errors import FORM_LABELS, SourceError
-from sunveil.fleet import FleetSettings
-from sunveil.ledger.amounts import from_nano
-from sunveil.ledger.households import SystemHome
-from sunveil.ledger.promise import Promise
-from sunveil.ledger.records import Question
-from sunveil.privacy.guarantee import Guarantee
-from sunveil.privacy.units import Days, System, unit_name
-from sunveil.publish.households import read_households
-from sunveil.service.curator.dataset_files import public_groups
-from sunveil.service.curator.fits import fit_days, row_findings
+from sunveil.estimates.inference_options import FleetSettings
+from sunveil.ledger import Promise, Question
+from sunveil.ledger.promises import SystemHome
+from sunveil.privacy import Days, Guarantee, System
+from sunveil.privacy.guarantees import from_nano, unit_name
+from sunveil.publish.publisher import read_households
+from sunveil.service.background_jobs import JobState
+from sunveil.service.curator.datasets import public_groups
 from sunveil.service.curator.inference import (
     infer_now,
     inference_command,
@@ -42,10 +40,10 @@ from sunveil.service.curator.inference import (
     jobs_of,
     update_state,
 )
-from sunveil.service.jobs import JobState
-from sunveil.service.reading import meter_options
+from sunveil.service.curator.system_fit import fit_days, row_findings
 from sunveil.service.settings import MEGABYTE
 from sunveil.service.store.datasets import READING_FIELDS, Served, add_served, find_served
+from sunveil.service.upload_checks import meter_options
 
 SYSTEMS = b"system_id,latitude,longitude,feeder\na,40.0,-105.0,F1\nb,40.1,-105.1,F2\n"
 READINGS = b"system_id,time,power_kw\na,2024-06-01T12:00Z,1.25\n"

@@ -19,7 +19,7 @@ from playwright.sync_api import Browser, Page, expect
 from service_makers import PASSWORD, Running, key, new_curator
 
 from sunveil.service.curator.inference import job_id, jobs_of
-from sunveil.service.security.tokens import random_secret
+from sunveil.service.passwords_and_tokens import random_secret
 from sunveil.service.store.accounts import new_setup_secret
 
 DESK = {"width": 1280, "height": 900}

@@ -15,17 +15,24 @@ import pytest
 from curator_makers import add_planes, write_results
 
 from sunveil.errors import ParameterError, SourceError
-from sunveil.fleet.results import read_fleet
-from sunveil.ledger.chain import GENESIS, Entry
-from sunveil.ledger.promise import Promise
-from sunveil.meters.options import MeterOptions
-from sunveil.privacy.guarantee import Guarantee
-from sunveil.privacy.units import Days, Readings, System
-from sunveil.publish.bins import groups_of
-from sunveil.publish.terms import ReleaseTerms
-from sunveil.service.curator.dataset_files import public_groups
-from sunveil.service.curator.estimate_table import EstimateFilter, csv_lines
-from sunveil.service.curator.ledger_text import as_csv, asker_totals, describe_entry
+from sunveil.estimates.read_write import read_fleet
+from sunveil.ledger import Promise
+from sunveil.ledger.hash_chain import GENESIS, Entry
+from sunveil.meters import MeterOptions
+from sunveil.privacy import Days, Guarantee, Readings, System
+from sunveil.publication.published_tables import groups_of
+from sunveil.releases.fleet_releases import ReleaseTerms
+from sunveil.service.curator.datasets import public_groups
+from sunveil.service.curator.figures import (
+    DayCurve,
+    ErrorCurve,
+    bars,
+    day_curve,
+    error_figure,
+    plane_map,
+    rose,
+    system_map,
+)
 from sunveil.service.curator.promise_errors import (
     answer_errors,
     epsilon_each,
@@ -33,13 +40,15 @@ from sunveil.service.curator.promise_errors import (
     system_epsilon_each,
     table_curves,
 )
-from sunveil.service.curator.promises import parse_promise, promise_sentences
-from sunveil.service.curator.results import FleetResults
-from sunveil.service.figures.days import DayCurve, day_curve
-from sunveil.service.figures.error_curves import ErrorCurve, error_figure
-from sunveil.service.figures.fleet import bars, plane_map, rose
-from sunveil.service.figures.maps import system_map
-from sunveil.service.uploads.preview import preview
+from sunveil.service.curator.promises import (
+    as_csv,
+    asker_totals,
+    describe_entry,
+    parse_promise,
+    promise_sentences,
+)
+from sunveil.service.curator.results import EstimateFilter, FleetResults, csv_lines
+from sunveil.service.upload_checks import preview
 
 # -- what a promise would be worth
 

@@ -18,8 +18,7 @@ from service_makers import PASSWORD, csrf, new_curator, new_token, post, quick_s
 
 from benchmarks.nginx import nginx
 from sunveil.cli.serve import serve_command
-from sunveil.service.security.networks import parse_network
-from sunveil.service.settings import Rates
+from sunveil.service.settings import Rates, parse_network
 
 DEPLOY = Path(__file__).parents[2] / "deploy"
 MEGABYTE = 1024 * 1024

@@ -6,11 +6,11 @@ from pathlib import Path
 
 from service_makers import add_dataset, new_token
 
-from sunveil.service.analyst.models import PROBLEMS
-from sunveil.service.broker import TITLES
-from sunveil.service.problems import SLUGS, TYPE_PREFIX
+from sunveil.publication.published_tables import RULES
+from sunveil.service.analyst.releases import PROBLEMS
+from sunveil.service.context import SLUGS, TYPE_PREFIX
+from sunveil.service.questions import TITLES
 from sunveil.service.settings import ANSWER_SECONDS
-from sunveil.service.verdicts import RULES
 
 DOCS = Path(__file__).parents[2] / "docs"
 PAGE = (DOCS / "service.md").read_text(encoding="utf-8")

@@ -13,7 +13,7 @@ import pytest
 from curator_makers import write_results
 from service_makers import Running, csrf, key, new_token, post
 
-from sunveil.fleet.folder import RUN
+from sunveil.estimates.read_write import RUN
 from sunveil.service.curator.inference import job_id, jobs_of
 from sunveil.service.store.datasets import Served, add_served, find_served
 

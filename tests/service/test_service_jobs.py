@@ -13,9 +13,15 @@ from pathlib import Path
 import pytest
 
 from sunveil.errors import INTERFACE, ParameterError, speak, spoken
-from sunveil.service.jobs import BackgroundJob, BackgroundJobs, JobProgress, JobState
-from sunveil.service.jobs.folder import group_of, last_progress
-from sunveil.service.jobs.job import duration
+from sunveil.service.background_jobs import (
+    BackgroundJob,
+    BackgroundJobs,
+    JobProgress,
+    JobState,
+    duration,
+    group_of,
+    last_progress,
+)
 
 # Counts as far as a file called "gate" lets it, and goes on where it was.
 WORK = """
@@ -168,7 +174,7 @@ def test_many_who_start_at_once_start_one_process(tmp_path, work):
 SERVICE = """
 import sys, time
 from pathlib import Path
-from sunveil.service.jobs import BackgroundJobs
+from sunveil.service.background_jobs import BackgroundJobs
 BackgroundJobs(Path(sys.argv[1])).start("infer-a", sys.argv[2:], kind="infer", about="a")
 print("started", flush=True)
 time.sleep(600)

@@ -8,7 +8,7 @@ from itertools import count
 import httpx
 from service_makers import EPSILON, KillableService, Load, add_dataset, new_token, quick_settings
 
-from sunveil.ledger.ledger import Ledger
+from sunveil.ledger import Ledger
 from sunveil.service.app import open_service
 
 KILLS, ANSWERS = 15, 10

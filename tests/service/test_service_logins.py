@@ -4,11 +4,15 @@ import httpx
 import pytest
 from service_makers import PASSWORD, add_dataset, csrf, new_curator, new_token, post
 
-from sunveil.service.running import print_addresses
-from sunveil.service.security.networks import parse_network
-from sunveil.service.settings import Rates
-from sunveil.service.store.accounts import has_curator, new_setup_secret, setup_digest
-from sunveil.service.store.tokens import revoke_token, token_row
+from sunveil.service.app import print_addresses
+from sunveil.service.settings import Rates, parse_network
+from sunveil.service.store.accounts import (
+    has_curator,
+    new_setup_secret,
+    revoke_token,
+    setup_digest,
+    token_row,
+)
 
 SECRET = "s" * 43
 

@@ -8,8 +8,15 @@ import pytest
 from service_makers import PASSWORD, key, new_curator, post
 
 from sunveil.service.audit_log import record_event
-from sunveil.service.network.logs import ACCESS, AUDIT, JsonLines, Measured, TextLines, set_up_logs
-from sunveil.service.network.metrics import Metrics
+from sunveil.service.context import Metrics
+from sunveil.service.health_and_metrics import (
+    ACCESS,
+    AUDIT,
+    JsonLines,
+    Measured,
+    TextLines,
+    set_up_logs,
+)
 
 
 @pytest.fixture

@@ -12,15 +12,14 @@ from service_makers import SYSTEMS, Running, add_dataset, key, quick_settings
 from service_makers import running as running_service
 
 from plot_makers import pair_of
-from sunveil.household import SEASONS
-from sunveil.meters.read import iter_systems
-from sunveil.service.analyst.words import net_sentence
-from sunveil.service.curator.dataset_files import DatasetForm, described
+from sunveil.estimates.household_load import SEASONS
+from sunveil.meters import iter_systems
+from sunveil.service.analyst.asking import net_sentence
+from sunveil.service.curator.datasets import DatasetForm, described
 from sunveil.service.curator.inference import inference_command
-from sunveil.service.reading import meter_options, options_from
-from sunveil.service.reading_limits import ReadingLimits
+from sunveil.service.settings import ReadingLimits
 from sunveil.service.store.datasets import Served, add_served
-from sunveil.service.uploads.intake import look_at_named
+from sunveil.service.upload_checks import look_at_named, meter_options, options_from
 
 SECRETS = ("7.7731", "0.9173", "0.6421", "3.1737")
 HOME = {

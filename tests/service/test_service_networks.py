@@ -10,8 +10,7 @@ import pytest
 from service_makers import PASSWORD, csrf, new_curator, post, quick_settings, running
 
 from sunveil.errors import ParameterError
-from sunveil.service.security.networks import limit_key, mapped, parse_network
-from sunveil.service.settings import ServiceSettings
+from sunveil.service.settings import ServiceSettings, limit_key, mapped, parse_network
 
 ADDRESS = "http://sunveil.example.org"
 PROXIES = (parse_network("127.0.0.1"), parse_network("10.0.0.0/8"))

@@ -21,9 +21,8 @@ from service_makers import (
     running,
 )
 
-from sunveil.ledger.acting import actor_of
-from sunveil.service.oidc.flow import SECONDS, begin_flow, flow_of
-from sunveil.service.oidc.provider import OidcProvider, SignInRefused
+from sunveil.ledger.hash_chain import actor_of
+from sunveil.service.single_sign_on import SECONDS, OidcProvider, SignInRefused, begin_flow, flow_of
 from sunveil.service.store.accounts import (
     account_of_subject,
     disable_account,
@@ -345,5 +344,5 @@ def test_a_flow_ends_after_a_while_and_others_are_none(monkeypatch):
     for cookie in ("", "1", "x." + "a" * 43, "9" * 20 + "." + "a" * 43, "1.ü" + "a" * 43):
         assert flow_of(cookie) is None
     begun = int(flow.cookie.partition(".")[0])
-    monkeypatch.setattr("sunveil.service.oidc.flow.time.time", lambda: begun + SECONDS + 1)
+    monkeypatch.setattr("sunveil.service.single_sign_on.time.time", lambda: begun + SECONDS + 1)
     assert flow_of(flow.cookie) is None

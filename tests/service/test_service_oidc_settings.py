@@ -3,10 +3,8 @@ from __future__ import annotations
 import pytest
 
 from sunveil.errors import ParameterError
-from sunveil.service.oidc.people import grant_of, person_of
-from sunveil.service.oidc.settings import read_oidc
-from sunveil.service.security.networks import parse_network
-from sunveil.service.settings import ServiceSettings
+from sunveil.service.settings import ServiceSettings, parse_network, read_oidc
+from sunveil.service.single_sign_on import grant_of, person_of
 
 WHOLE = """
 address = "https://sunveil.example.org"

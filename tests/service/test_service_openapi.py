@@ -9,8 +9,7 @@ from hypothesis import strategies as st
 from schemathesis.generation import GenerationMode
 from service_makers import add_dataset, key, quick_settings, running
 
-from sunveil.service.store.accounts import add_account
-from sunveil.service.store.tokens import issue_token
+from sunveil.service.store.accounts import add_account, issue_token
 
 OPERATIONS = (
     "GET /api/v1/me",

@@ -7,9 +7,9 @@ from service_makers import PASSWORD, key, new_curator, post
 from sqlalchemy import event
 
 from sunveil.errors import LedgerUnavailable
-from sunveil.service import operations
-from sunveil.service.security.networks import parse_network
-from sunveil.service.store.sessions import begin_session
+from sunveil.service import health_and_metrics
+from sunveil.service.settings import parse_network
+from sunveil.service.store.accounts import begin_session
 
 
 def test_head_is_answered_as_get_without_a_body_on_every_page(shared):
@@ -42,7 +42,7 @@ def test_a_service_that_works_is_alive_and_ready(shared):
 @pytest.fixture(params=["full", "read-only"])
 def unwritable(request, served, monkeypatch):
     """Return a service whose database can be read and not be written any more."""
-    monkeypatch.setattr(operations, "BELIEVED_SECONDS", 0.0)
+    monkeypatch.setattr(health_and_metrics, "BELIEVED_SECONDS", 0.0)
     new_curator(served.service)
     store = served.service.store
     with store.reading() as connection:

@@ -6,7 +6,7 @@ import pytest
 from service_makers import csrf
 
 from sunveil.service.app import create_app
-from sunveil.service.routing import Audience, GuardedRoute, add_routers, public_router
+from sunveil.service.guarded_routes import Audience, GuardedRoute, add_routers, public_router
 from sunveil.service.settings import ServiceSettings
 
 FILLED = {"secret": "x" * 43, "name": "roofs", "kind": "totals", "release": "0" * 32}

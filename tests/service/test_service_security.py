@@ -9,14 +9,17 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from sunveil.errors import ParameterError
-from sunveil.service.network.logs import WithoutTraceback
-from sunveil.service.problems import Problem, as_problem, internal_problem
-from sunveil.service.security.padding import pad_duration
-from sunveil.service.security.passwords import check_strength, hash_password, password_fits
-from sunveil.service.security.rates import MOST_BUCKETS, RateLimit
-from sunveil.service.security.tokens import (
+from sunveil.service.answer_padding import pad_duration
+from sunveil.service.context import Problem, as_problem, internal_problem
+from sunveil.service.health_and_metrics import WithoutTraceback
+from sunveil.service.passwords_and_tokens import (
+    MOST_BUCKETS,
+    RateLimit,
+    check_strength,
     csrf_of,
+    hash_password,
     make_token,
+    password_fits,
     random_secret,
     read_token,
     same_secret,

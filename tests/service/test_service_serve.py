@@ -16,9 +16,8 @@ import pytest
 from service_makers import PASSWORD, key, new_curator, post
 
 from sunveil.cli import main
-from sunveil.service.app import open_service
-from sunveil.service.demo import NAME, make_demo, telling
-from sunveil.service.running import bind
+from sunveil.service.app import bind, open_service
+from sunveil.service.demo_data import NAME, make_demo, telling
 from sunveil.service.settings import ServiceSettings, is_local
 
 HEAVY = {"pandas", "pvlib", "opendp", "scipy", "numba", "matplotlib", "plotly", "duckdb"}
@@ -241,8 +240,8 @@ def test_a_demo_whose_folder_was_removed_is_made_under_another_name(tmp_path):
 
 
 def _promise():
-    from sunveil.ledger.promise import Promise
-    from sunveil.privacy.units import System
+    from sunveil.ledger import Promise
+    from sunveil.privacy import System
 
     return Promise(System(), 1.0)
 

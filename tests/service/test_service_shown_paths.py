@@ -4,8 +4,8 @@ from pathlib import Path
 
 from service_makers import post
 
+from sunveil.service.page_rendering import without_server_paths
 from sunveil.service.settings import ServiceSettings
-from sunveil.service.shown_paths import without_server_paths
 
 
 def test_files_are_named_from_the_data_folder_on():

@@ -6,8 +6,7 @@ import httpx
 import pytest
 from service_makers import PASSWORD, csrf, new_curator, new_token, post, quick_settings, running
 
-from sunveil.service.security.networks import parse_network
-from sunveil.service.settings import Rates
+from sunveil.service.settings import Rates, parse_network
 
 # of an address five, of an account three failures at once, and next to none more later
 RATES = Rates(1e6, 1e6, 1e6, 1e6, 0.001, 5.0, 0.001, 3.0, 0.001, 200.0)

@@ -9,14 +9,14 @@ from service_makers import quick_settings
 from sqlalchemy import inspect, text
 
 from sunveil.errors import LedgerError, ParameterError, ReleaseNotFound
-from sunveil.ledger.ledger import Ledger
-from sunveil.ledger.moving import move_ledger
-from sunveil.ledger.promise import Promise
-from sunveil.ledger.shares import shares_of_analyst, shares_of_dataset
-from sunveil.privacy.units import System
+from sunveil.ledger import Ledger, Promise
+from sunveil.ledger.analyst_shares import shares_of_analyst, shares_of_dataset
+from sunveil.ledger.move_ledger import move_ledger
+from sunveil.privacy import System
 from sunveil.service.app import open_service
-from sunveil.service.backup.restore import revoke_everything
-from sunveil.service.roles import ANALYST, AUDITOR, NONE, READ
+from sunveil.service.backup import revoke_everything
+from sunveil.service.settings import ANALYST, AUDITOR, NONE, READ
+from sunveil.service.store.accounts import PASSWORD as PASSWORD_LINK
 from sunveil.service.store.accounts import (
     account_named,
     account_of_id,
@@ -24,62 +24,57 @@ from sunveil.service.store.accounts import (
     add_account,
     add_first_curator,
     all_accounts,
+    analyst_names,
+    begin_session,
     change_role,
     disable_account,
     enable_account,
-    find_account,
-    follow_provider,
-    has_curator,
-    new_setup_secret,
-    note_sign_in,
-    set_account_password,
-    set_password,
-    setup_digest,
-    withdraw_role,
-)
-from sunveil.service.store.base import Store, insert_new, now
-from sunveil.service.store.datasets import (
-    Served,
-    add_served,
-    all_served,
-    change_served,
-    find_promised,
-    find_served,
-)
-from sunveil.service.store.facts import fact, set_fact
-from sunveil.service.store.links import PASSWORD as PASSWORD_LINK
-from sunveil.service.store.links import end_links_of, find_link, new_link
-from sunveil.service.store.people import analyst_names
-from sunveil.service.store.releases import (
-    ReleaseRow,
-    StoredRequest,
-    begin_request,
-    drop_request,
-    end_request,
-    find_release,
-    keep_release,
-    open_requests,
-    releases_of,
-)
-from sunveil.service.store.schema import SERVICE_TABLES
-from sunveil.service.store.schema import releases as release_table
-from sunveil.service.store.sessions import (
-    begin_session,
+    end_links_of,
     end_other_sessions,
     end_session,
     end_sessions_of_account,
     end_sessions_of_token,
+    fact,
+    find_account,
+    find_link,
     find_session,
-    sessions_of,
-    set_flash,
-    touch_session,
-)
-from sunveil.service.store.tokens import (
+    follow_provider,
+    has_curator,
     issue_token,
+    new_link,
+    new_setup_secret,
+    note_sign_in,
     revoke_token,
+    sessions_of,
+    set_account_password,
+    set_fact,
+    set_flash,
+    set_password,
+    setup_digest,
     token_row,
     token_rows,
     token_rows_of,
+    touch_session,
+    withdraw_role,
+)
+from sunveil.service.store.database import SERVICE_TABLES, Store, insert_new, now
+from sunveil.service.store.database import releases as release_table
+from sunveil.service.store.datasets import (
+    ReleaseRow,
+    Served,
+    StoredRequest,
+    add_served,
+    all_served,
+    begin_request,
+    change_served,
+    drop_request,
+    end_request,
+    find_promised,
+    find_release,
+    find_served,
+    keep_release,
+    open_requests,
+    releases_of,
 )
 
 PASSWORD = "correct horse battery staple"

@@ -10,9 +10,9 @@ from types import SimpleNamespace
 import pytest
 from service_makers import PAD, add_dataset, key
 
-from sunveil.ledger import pending
-from sunveil.publish import tables
-from sunveil.service.security.padding import RESERVE, draws_held, hold_draw, pad_duration
+from sunveil.ledger import charges
+from sunveil.publish import fleet_tables
+from sunveil.service.answer_padding import RESERVE, draws_held, hold_draw, pad_duration
 
 ASK = "/datasets/roofs/releases"
 # How long a draw takes: flat, peaked, and one that outlasts its time. [pads]
@@ -41,9 +41,9 @@ def clock(monkeypatch):
     def now():
         return told.now
 
-    monkeypatch.setattr("sunveil.service.routing.time", SimpleNamespace(monotonic=now))
+    monkeypatch.setattr("sunveil.service.guarded_routes.time", SimpleNamespace(monotonic=now))
     monkeypatch.setattr(
-        "sunveil.service.security.padding.time",
+        "sunveil.service.answer_padding.time",
         SimpleNamespace(monotonic=now, time=now, sleep=held),
     )
     monkeypatch.setattr("sunveil.service.analyst.asking.pad_duration", padded)
@@ -53,7 +53,7 @@ def clock(monkeypatch):
 def asked(served, clock, monkeypatch, *, works):
     """Ask one question for each draw, and return how long each answer took. [pads]"""
     served.service.broker.warm()
-    real = tables.fleet_tables
+    real = fleet_tables.fleet_tables
     taken = []
     for number, work in enumerate(works):
 
@@ -61,7 +61,7 @@ def asked(served, clock, monkeypatch, *, works):
             clock.now += work * PAD
             return real(*args, **options)
 
-        monkeypatch.setattr(tables, "fleet_tables", draw)
+        monkeypatch.setattr(fleet_tables, "fleet_tables", draw)
         began = clock.now
         question = {"kind": "totals", "epsilon": 0.5, "clip_kw": 20.0 + number}
         assert served.api().post(ASK, json=question, headers=key()).status_code == 201
@@ -73,7 +73,7 @@ def asked(served, clock, monkeypatch, *, works):
 def taking_turns(monkeypatch):
     """Return what waits until so many have come for a turn, within a minute."""
     came = []
-    real = pending.turns_of
+    real = charges.turns_of
 
     def noted(*given):
         came.append(given)
@@ -138,7 +138,7 @@ def test_asking_the_same_question_twice_at_once_tells_nothing_of_the_draw(
     """The attack: whoever waits for a draw would see it end."""
     served.service.broker.warm()
     drawing, go_on, seen = threading.Event(), threading.Event(), []
-    real = tables.fleet_tables
+    real = fleet_tables.fleet_tables
     question, mine = {"kind": "totals", "epsilon": 0.5}, key()
 
     def draw(*args, **options):
@@ -152,7 +152,7 @@ def test_asking_the_same_question_twice_at_once_tells_nothing_of_the_draw(
         plan = api.post("/datasets/roofs/plans", json=question).json()
         seen.append((plan["kept"], plan["cost"], api.get(ASK).json()["releases"], len(clock.left)))
 
-    monkeypatch.setattr(tables, "fleet_tables", draw)
+    monkeypatch.setattr(fleet_tables, "fleet_tables", draw)
     clock.on_hold = look
     apis = [served.api() for _ in range(4)]
     with ThreadPoolExecutor(4) as pool:
@@ -185,7 +185,7 @@ def test_those_who_wait_for_a_draw_that_fails_learn_no_more(served, clock, monke
         clock.now += PEAKED * PAD
         raise RuntimeError
 
-    monkeypatch.setattr(tables, "fleet_tables", fail)
+    monkeypatch.setattr(fleet_tables, "fleet_tables", fail)
     began = clock.now
     answer = served.api().post(ASK, json={"kind": "totals", "epsilon": 0.5}, headers=key())
     assert answer.status_code == 500
@@ -198,7 +198,7 @@ def test_who_queues_for_a_slot_is_padded_though_refused(serve, clock, monkeypatc
     add_dataset(running.service, epsilon=1.0)
     running.service.broker.warm()
     drawing, go_on = threading.Event(), threading.Event()
-    real = tables.fleet_tables
+    real = fleet_tables.fleet_tables
 
     def draw(*args, **options):
         drawing.set()
@@ -206,7 +206,7 @@ def test_who_queues_for_a_slot_is_padded_though_refused(serve, clock, monkeypatc
         clock.now += FLAT * PAD
         return real(*args, **options)
 
-    monkeypatch.setattr(tables, "fleet_tables", draw)
+    monkeypatch.setattr(fleet_tables, "fleet_tables", draw)
     one, other = running.api(), running.api()
     with ThreadPoolExecutor(2) as pool:
         first = pool.submit(one.post, ASK, json={"kind": "totals", "epsilon": 0.5}, headers=key())

@@ -7,9 +7,9 @@ from service_makers import add_dataset, new_token
 from sqlalchemy import event
 
 from sunveil.service.context import TOKEN_MEMORY, Tokens
-from sunveil.service.security.tokens import read_token
-from sunveil.service.store.base import Store
-from sunveil.service.store.tokens import revoke_token
+from sunveil.service.passwords_and_tokens import read_token
+from sunveil.service.store.accounts import revoke_token
+from sunveil.service.store.database import Store
 
 
 @pytest.fixture

@@ -29,25 +29,26 @@ import pyarrow.parquet as pq
 import pytest
 
 from sunveil.errors import ParameterError, SourceError
-from sunveil.meters.options import MeterOptions
+from sunveil.meters import MeterOptions
+from sunveil.service.archives import unpack
+from sunveil.service.limited_process import run_guarded
+from sunveil.service.settings import MEGABYTE, ReadingLimits, UploadLimits, size_text
+from sunveil.service.upload_checks import check_rows, place_files, take_in
 from sunveil.service.uploads import (
     Received,
+    ReceivedFile,
     Staging,
-    UploadLimits,
     UploadRefused,
     UploadTooLarge,
+    drop_kept,
     find_below,
+    find_kept,
+    keep_files,
+    list_below,
     receive,
     remove_abandoned,
+    with_kept,
 )
-from sunveil.service.uploads.data_folder import list_below
-from sunveil.service.uploads.guarded import run_guarded
-from sunveil.service.uploads.intake import take_in
-from sunveil.service.uploads.kept import drop_kept, find_kept, keep_files, with_kept
-from sunveil.service.uploads.limits import MEGABYTE, ReadingLimits, size_text
-from sunveil.service.uploads.receive import ReceivedFile
-from sunveil.service.uploads.tables import check_rows, place_files
-from sunveil.service.uploads.unpack import unpack
 
 BOUNDARY = "XyzzyBoundary"
 KIND = f"multipart/form-data; boundary={BOUNDARY}"

@@ -19,11 +19,11 @@ from service_makers import Load, add_dataset, key, new_token, quick_settings
 from sqlalchemy import create_engine, text
 
 from sunveil.errors import ParameterError
-from sunveil.ledger.database import open_engine
-from sunveil.ledger.ledger import Ledger
-from sunveil.publish import tables
+from sunveil.ledger import Ledger
+from sunveil.ledger.ledger_database import open_engine
+from sunveil.publish import fleet_tables
 from sunveil.service.app import open_service
-from sunveil.service.broker import TotalsQuestion
+from sunveil.service.questions import TotalsQuestion
 from sunveil.service.settings import ServiceSettings
 
 ASK = "/datasets/roofs/releases"
@@ -73,7 +73,7 @@ def test_whichever_worker_is_asked_the_answer_and_its_cost_are_the_same(two):
 def test_the_same_question_to_two_workers_at_once_is_drawn_once(two, monkeypatch):
     first, second, token = two
     drawing, go_on, drawn = threading.Event(), threading.Event(), []
-    real = tables.fleet_tables
+    real = fleet_tables.fleet_tables
 
     def draw(*args, **options):
         drawn.append(1)
@@ -83,7 +83,7 @@ def test_the_same_question_to_two_workers_at_once_is_drawn_once(two, monkeypatch
 
     for each in (first, second):
         each.service.broker.warm()
-    monkeypatch.setattr(tables, "fleet_tables", draw)
+    monkeypatch.setattr(fleet_tables, "fleet_tables", draw)
     mine, apis = key(), [first.client(token), second.client(token), second.client(token)]
     with ThreadPoolExecutor(4) as pool:
         found = [pool.submit(apis[0].post, ASK, json=TOTALS, headers=mine)]
@@ -116,7 +116,7 @@ def test_another_worker_takes_up_what_was_paid_and_leaves_alone_what_was_not(two
 
     first.service.broker.warm()
     with monkeypatch.context() as patch:
-        steps = ("publish.tables.fleet_tables", "ledger.ledger.charge_question")
+        steps = ("publish.fleet_tables.fleet_tables", "ledger.ledger.charge_question")
         for name, epsilon in zip(steps, (0.1, 0.2), strict=True):
             patch.setattr(f"sunveil.{name}", die)
             asked = TotalsQuestion(**{**TOTALS, "epsilon": epsilon})
@@ -136,7 +136,7 @@ def test_another_worker_takes_up_what_was_paid_and_leaves_alone_what_was_not(two
 
 
 def test_one_of_several_watches_and_another_when_it_is_gone(serve, database, tmp_path, monkeypatch):
-    monkeypatch.setattr("sunveil.service.jobs.watch.JOBS_PAUSE", 0.01)
+    monkeypatch.setattr("sunveil.service.app.JOBS_PAUSE", 0.01)
     looked = []
     monkeypatch.setattr(
         "sunveil.service.curator.inference.update_states", lambda service: looked.append(service)

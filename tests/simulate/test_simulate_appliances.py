@@ -5,10 +5,16 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from sunveil.simulate.appliances import APPLIANCE_SHARE, draw_appliances, draw_charging
-from sunveil.simulate.fleet_spec import NetMix
-from sunveil.simulate.households import CHARGING, CarCharging, draw_households
-from sunveil.simulate.systems import US
+from sunveil.simulate import NetMix
+from sunveil.simulate.fault_rates import US
+from sunveil.simulate.household_loads import (
+    APPLIANCE_SHARE,
+    CHARGING,
+    CarCharging,
+    draw_appliances,
+    draw_charging,
+    draw_households,
+)
 
 HOMES, DAYS = 200, 365
 

@@ -6,15 +6,20 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from sunveil.simulate import SimulatedSky, daylight_saving_stamps, fast_clock, simulate_power
-from sunveil.simulate.blocks import TOLERANCE, CellDaylight, block_power
-from sunveil.simulate.fault_rates import CLEAN_FLEET, REAL_FLEET, FaultRates, SimulatedClock
+from sunveil.simulate import (
+    CLEAN_FLEET,
+    REAL_FLEET,
+    FaultRates,
+    SimulatedSky,
+    daylight_saving_stamps,
+    fast_clock,
+    simulate_power,
+)
+from sunveil.simulate.block_power import TOLERANCE, CellDaylight, block_power
+from sunveil.simulate.fault_rates import US, SimulatedClock
 from sunveil.simulate.places import SimulatedCell
-from sunveil.simulate.roster import SimulatedRoster, draw_roster
-from sunveil.simulate.sky import interval_middles, simulate_true_sky
-from sunveil.simulate.stamps import CLOCKS, clock_sources
-from sunveil.simulate.sunpath import SunPath
-from sunveil.simulate.systems import US
+from sunveil.simulate.roster import CLOCKS, SimulatedRoster, clock_sources, draw_roster
+from sunveil.simulate.simulated_sky import SunPath, interval_middles, simulate_true_sky
 from sunveil.site import Site
 
 CELL = SimulatedCell(0, "here", Site(39.7, -105.2, 1795.0), "America/Denver", US, systems=24)

@@ -5,12 +5,15 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from sunveil.simulate import SimulatedSky
-from sunveil.simulate.comfort import add_comfort, find_comfort
-from sunveil.simulate.fleet_spec import NetMix
-from sunveil.simulate.household_times import HouseholdTimes
-from sunveil.simulate.households import SimulatedHouseholds, draw_households
-from sunveil.simulate.systems import EUROPE, US
+from sunveil.simulate import NetMix, SimulatedSky
+from sunveil.simulate.fault_rates import EUROPE, US
+from sunveil.simulate.household_loads import (
+    HouseholdTimes,
+    SimulatedHouseholds,
+    add_comfort,
+    draw_households,
+    find_comfort,
+)
 
 HOMES = 400
 

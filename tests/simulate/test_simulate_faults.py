@@ -5,6 +5,7 @@ import pandas as pd
 import pytest
 
 from sunveil.simulate import (
+    SystemTruth,
     clipped,
     daylight_saving_stamps,
     fast_clock,
@@ -12,7 +13,6 @@ from sunveil.simulate import (
     summer_only,
     western_horizon,
 )
-from sunveil.simulate.systems import SystemTruth
 
 
 @pytest.fixture

@@ -9,12 +9,16 @@ import pvlib
 import pytest
 
 from sunveil.errors import WeatherError
-from sunveil.simulate import SystemTruth, real_sky, simulate_power
-from sunveil.simulate.fault_rates import CLEAN_FLEET
-from sunveil.simulate.filesky import sky_from_weather, weather_year
-from sunveil.simulate.fleet_spec import FleetSpec
-from sunveil.simulate.places import Place
-from sunveil.simulate.writing import write_fleet
+from sunveil.simulate import (
+    CLEAN_FLEET,
+    FleetSpec,
+    Place,
+    SystemTruth,
+    real_sky,
+    simulate_power,
+    write_fleet,
+)
+from sunveil.simulate.simulated_sky import sky_from_weather, weather_year
 from sunveil.site import Plane, Site
 from sunveil.weather import Weather, clearsky, read_weather
 

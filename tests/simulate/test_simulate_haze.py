@@ -5,12 +5,19 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from sunveil.simulate.fault_rates import CLEAN_FLEET, REAL_FLEET
-from sunveil.simulate.haze import SkyTraits, draw_smog, draw_traits, draw_turbidity, map_turbidity
-from sunveil.simulate.noise import SolarCalendar
-from sunveil.simulate.sky import interval_middles, simulate_true_sky
+from sunveil.simulate import CLEAN_FLEET, REAL_FLEET
+from sunveil.simulate.simulated_sky import (
+    SkyTraits,
+    SolarCalendar,
+    draw_smog,
+    draw_traits,
+    draw_turbidity,
+    interval_middles,
+    map_turbidity,
+    simulate_true_sky,
+)
 from sunveil.site import Site
-from sunveil.weather.clearsky import climate_temperature
+from sunveil.weather.climate_normals import climate_temperature
 
 HEBEI = Site(38.18, 117.46, 5.0)
 

@@ -3,7 +3,7 @@ from __future__ import annotations
 import numpy as np
 import pandas as pd
 
-from sunveil.simulate.household_times import HALVES, HouseholdTimes
+from sunveil.simulate.household_loads import HALVES, HouseholdTimes
 
 
 def test_half_hours_of_the_week_are_those_of_the_wall(mixed_sky):

@@ -6,14 +6,14 @@ import numpy as np
 import pytest
 
 from sunveil.errors import ParameterError
-from sunveil.simulate.fleet_spec import NetColumns, NetMix
-from sunveil.simulate.households import (
+from sunveil.simulate import NetColumns, NetMix
+from sunveil.simulate.fault_rates import EUROPE, US, FleetStatistics
+from sunveil.simulate.household_loads import (
     BUSINESS,
     HOURS_A_YEAR,
     SimulatedHouseholds,
     draw_households,
 )
-from sunveil.simulate.systems import EUROPE, US, FleetStatistics
 
 HOMES = 2000
 

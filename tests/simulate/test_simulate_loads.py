@@ -5,12 +5,9 @@ import pandas as pd
 import pytest
 
 from sunveil.errors import ParameterError
-from sunveil.simulate import SimulatedSky, simulate_loads
-from sunveil.simulate.fleet_spec import NetMix
-from sunveil.simulate.household_times import HouseholdTimes
-from sunveil.simulate.households import draw_households
-from sunveil.simulate.loads import block_loads
-from sunveil.simulate.systems import US
+from sunveil.simulate import NetMix, SimulatedSky, simulate_loads
+from sunveil.simulate.fault_rates import US
+from sunveil.simulate.household_loads import HouseholdTimes, block_loads, draw_households
 
 ZONE = "America/Denver"
 HOMES = 60

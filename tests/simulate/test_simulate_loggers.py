@@ -5,11 +5,16 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from sunveil.simulate.fault_rates import CLEAN_FLEET, FaultRates
-from sunveil.simulate.loggers import SCALES, SENTINELS, add_logger_faults
+from sunveil.simulate import CLEAN_FLEET, FaultRates
+from sunveil.simulate.fault_rates import US
 from sunveil.simulate.places import SimulatedCell
-from sunveil.simulate.roster import SimulatedRoster, draw_roster
-from sunveil.simulate.systems import US
+from sunveil.simulate.roster import (
+    SCALES,
+    SENTINELS,
+    SimulatedRoster,
+    add_logger_faults,
+    draw_roster,
+)
 from sunveil.site import Site
 
 CELL = SimulatedCell(0, "here", Site(45.0, -93.3, 250.0), "America/Chicago", US, systems=200)

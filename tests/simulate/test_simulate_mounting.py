@@ -4,9 +4,8 @@ import numpy as np
 import pytest
 
 from sunveil.errors import ParameterError
-from sunveil.simulate import SystemTruth, draw_systems, on_tracker, with_second_plane
-from sunveil.simulate.fault_rates import REAL_FLEET
-from sunveil.simulate.mounting import BACKTRACKING, TURNED_AXES, draw_trackers, second_planes
+from sunveil.simulate import REAL_FLEET, SystemTruth, draw_systems, on_tracker, with_second_plane
+from sunveil.simulate.roster import BACKTRACKING, TURNED_AXES, draw_trackers, second_planes
 from sunveil.site import Mount
 
 

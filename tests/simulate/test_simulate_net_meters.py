@@ -9,17 +9,27 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from sunveil.simulate import FleetSpec, NetColumns, NetMix, ReadingsLayout, write_fleet
-from sunveil.simulate.blocks import CellDaylight, block_power, dc_power
-from sunveil.simulate.fault_rates import CLEAN_FLEET, REAL_FLEET
-from sunveil.simulate.household_times import HouseholdTimes
-from sunveil.simulate.households import draw_households
-from sunveil.simulate.loads import block_loads
-from sunveil.simulate.net_meters import Generation, add_net_faults, net_flows
+from sunveil.simulate import (
+    CLEAN_FLEET,
+    REAL_FLEET,
+    FleetSpec,
+    NetColumns,
+    NetMix,
+    ReadingsLayout,
+    write_fleet,
+)
+from sunveil.simulate.block_power import CellDaylight, block_power, dc_power
+from sunveil.simulate.fault_rates import US
+from sunveil.simulate.household_loads import (
+    Generation,
+    HouseholdTimes,
+    add_net_faults,
+    block_loads,
+    draw_households,
+    net_flows,
+)
 from sunveil.simulate.places import SimulatedCell
-from sunveil.simulate.roster import draw_roster
-from sunveil.simulate.stamps import clock_sources
-from sunveil.simulate.systems import US
+from sunveil.simulate.roster import clock_sources, draw_roster
 from sunveil.site import Site
 
 CELL = SimulatedCell(0, "here", Site(39.7, -105.2, 1795.0), "America/Denver", US, systems=12)

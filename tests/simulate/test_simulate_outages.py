@@ -5,11 +5,11 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from sunveil.simulate.fault_rates import CLEAN_FLEET, REAL_FLEET, FaultRates, SimulatedClock
-from sunveil.simulate.outages import add_meter_faults
+from sunveil.simulate import CLEAN_FLEET, REAL_FLEET, FaultRates
+from sunveil.simulate.block_power import add_meter_faults
+from sunveil.simulate.fault_rates import US, SimulatedClock
 from sunveil.simulate.places import SimulatedCell
 from sunveil.simulate.roster import SimulatedRoster, draw_roster
-from sunveil.simulate.systems import US
 from sunveil.site import Site
 
 CELL = SimulatedCell(0, "here", Site(45.0, -93.3, 250.0), "America/Chicago", US, systems=300)

@@ -6,8 +6,9 @@ import duckdb
 import pytest
 
 from sunveil.errors import ParameterError, SourceError
-from sunveil.simulate.places import Place, default_places, lay_cells, read_places
-from sunveil.simulate.systems import EUROPE, US
+from sunveil.simulate import Place, read_places
+from sunveil.simulate.fault_rates import EUROPE, US
+from sunveil.simulate.places import default_places, lay_cells
 from sunveil.site import Site
 
 TOWNS = (

@@ -18,8 +18,8 @@ from sunveil.simulate import (
     tracking,
     western_horizon,
 )
-from sunveil.simulate.power import diffuse_modifiers
-from sunveil.simulate.systems import SAPM_MOUNTS
+from sunveil.simulate.fault_rates import SAPM_MOUNTS
+from sunveil.simulate.system_power import diffuse_modifiers
 from sunveil.site import Plane
 
 

@@ -5,12 +5,10 @@ import functools
 import numpy as np
 import pytest
 
-from sunveil.simulate.fault_rates import PLAIN_FLEET, REAL_FLEET
+from sunveil.simulate import PLAIN_FLEET, REAL_FLEET
+from sunveil.simulate.fault_rates import EUROPE, TILT_EDGES, US, FleetStatistics
 from sunveil.simulate.places import SimulatedCell
-from sunveil.simulate.roster import MOUNTS, SimulatedRoster, draw_roster
-from sunveil.simulate.stamps import DECLARED
-from sunveil.simulate.systems import EUROPE, TILT_EDGES, US, FleetStatistics
-from sunveil.simulate.wear import NOMINAL_SOILING
+from sunveil.simulate.roster import DECLARED, MOUNTS, NOMINAL_SOILING, SimulatedRoster, draw_roster
 from sunveil.site import Losses, Mount, Site
 
 SYSTEMS = 20_000

@@ -7,10 +7,17 @@ import pytest
 
 from sunveil.errors import ParameterError
 from sunveil.simulate import SatelliteErrors, SimulatedSky, simulate_sky
-from sunveil.simulate.irradiance import clear_sky, split_beam
-from sunveil.simulate.noise import SolarCalendar, autoregressive
-from sunveil.simulate.satellite import smear_clouds
-from sunveil.simulate.sky import CLEAR, OVERCAST, draw_day_types, interval_middles
+from sunveil.simulate.simulated_sky import (
+    CLEAR,
+    OVERCAST,
+    SolarCalendar,
+    autoregressive,
+    clear_sky,
+    draw_day_types,
+    interval_middles,
+    smear_clouds,
+    split_beam,
+)
 from sunveil.site import Site
 
 GOLDEN = Site(39.742, -105.1727, 1795.0)

@@ -3,7 +3,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from sunveil.simulate.skyline import SECTOR_DEGREES, SECTORS, box_skyline, draw_skylines, sectors_of
+from sunveil.simulate.roster import SECTOR_DEGREES, SECTORS, box_skyline, draw_skylines, sectors_of
 
 
 def test_sectors_go_round_from_north():

@@ -5,12 +5,18 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from sunveil.simulate.fault_rates import CLEAN_FLEET, FaultRates
+from sunveil.simulate import CLEAN_FLEET, FaultRates
+from sunveil.simulate.fault_rates import US
 from sunveil.simulate.places import SimulatedCell
-from sunveil.simulate.roster import SimulatedRoster, draw_roster
-from sunveil.simulate.sky import TrueSky, dull_days, simulate_true_sky
-from sunveil.simulate.systems import US
-from sunveil.simulate.wear import DIRTIEST, CellDays, draw_cell_days, wear_down
+from sunveil.simulate.roster import (
+    DIRTIEST,
+    CellDays,
+    SimulatedRoster,
+    draw_cell_days,
+    draw_roster,
+    wear_down,
+)
+from sunveil.simulate.simulated_sky import TrueSky, dull_days, simulate_true_sky
 from sunveil.site import Site
 
 CELL = SimulatedCell(0, "here", Site(45.0, -93.3, 250.0), "America/Chicago", US, systems=200)

@@ -11,20 +11,26 @@ import pandas as pd
 import pytest
 
 from sunveil.errors import ParameterError
-from sunveil.simulate import SimulatedSky, simulate_power
-from sunveil.simulate.description import make_readme
-from sunveil.simulate.fault_rates import CLEAN_FLEET, FaultRates
-from sunveil.simulate.fleet_spec import FleetSpec, ReadingsLayout
-from sunveil.simulate.places import Place, default_places
+from sunveil.simulate import (
+    CLEAN_FLEET,
+    FaultRates,
+    FleetSpec,
+    Place,
+    ReadingsLayout,
+    SimulatedSky,
+    simulate_power,
+    write_fleet,
+)
+from sunveil.simulate.places import default_places
 from sunveil.simulate.roster import draw_roster
-from sunveil.simulate.sky import simulate_true_sky
-from sunveil.simulate.writing import (
+from sunveil.simulate.simulated_sky import simulate_true_sky
+from sunveil.simulate.write_fleet import (
     PART_SYSTEMS,
     SKY_MINUTES,
     check_folder,
     count_parts,
+    make_readme,
     split_parts,
-    write_fleet,
 )
 from sunveil.site import Plane, Site
 

@@ -9,7 +9,7 @@ import pytest
 
 from plot_makers import GOLDEN, estimate_of, net_of, pair_of, sunny, tracker_of
 from sunveil.errors import ParameterError
-from sunveil.estimate_source import EstimateSource
+from sunveil.estimates.estimates_table import EstimateSource
 
 
 class Tags(HTMLParser):

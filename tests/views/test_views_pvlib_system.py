@@ -7,9 +7,10 @@ from pvlib.pvsystem import FixedMount, SingleAxisTrackerMount
 
 from plot_makers import GOLDEN, estimate_of, pair_of, tracker_of
 from sunveil.errors import ParameterError
-from sunveil.estimate_source import EstimateSource
-from sunveil.meters.record import Record
-from sunveil.site import SkyModel, ac_power, cell_temperature, dc_power, plane_irradiance
+from sunveil.estimates.estimates_table import EstimateSource
+from sunveil.meters import Record
+from sunveil.pv_model import ac_power, cell_temperature, dc_power, plane_irradiance
+from sunveil.site import SkyModel
 from sunveil.weather import clearsky
 
 # pvlib's own use of what pandas is going to rename

@@ -5,7 +5,7 @@ import json
 import pytest
 
 from plot_makers import estimate_of, pair_of, tracker_of
-from sunveil.estimate import Assumptions
+from sunveil.estimates import Assumptions
 from sunveil.site import Losses, Mount
 
 

@@ -8,8 +8,8 @@ import pytest
 import sunveil.weather
 from sunveil.errors import WeatherError
 from sunveil.weather import Weather
-from sunveil.weather.base import join_weather, years_of
-from sunveil.weather.climate import climate_temperature
+from sunveil.weather.climate_normals import climate_temperature
+from sunveil.weather.weather_data import join_weather, years_of
 
 
 @pytest.fixture

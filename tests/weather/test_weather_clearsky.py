@@ -12,7 +12,7 @@ from sunveil.errors import ParameterError
 from sunveil.site import Site
 from sunveil.weather import WeatherCache, clearsky
 from sunveil.weather.cache import CacheKey
-from sunveil.weather.climate import climate_temperature
+from sunveil.weather.climate_normals import climate_temperature
 
 
 @pytest.mark.parametrize("year", [2016, 2017])

@@ -7,10 +7,9 @@ import pandas as pd
 import pvlib
 import pytest
 
-from sunveil.site import Site
+from sunveil.site import LAPSE, Site
 from sunveil.weather import read_weather
-from sunveil.weather.climate import (
-    LAPSE,
+from sunveil.weather.climate_normals import (
     SPACING,
     WARMEST_HOUR,
     _between_normals,

@@ -18,7 +18,7 @@ from weather_fakes import GOLDEN, psm_text
 from sunveil.errors import WeatherError
 from sunveil.site import Site
 from sunveil.weather import clearsky, read_weather
-from sunveil.weather.climate import climate_temperature
+from sunveil.weather.climate_normals import climate_temperature
 
 NAMES = ("ghi", "dni", "dhi", "temp_air", "wind_speed")
 TMY3 = Path(pvlib.__file__).parent / "data" / "703165TY.csv"

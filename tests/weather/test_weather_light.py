@@ -3,7 +3,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from sunveil.weather.light import normal_beam, pvlib_name
+from sunveil.weather.decomposition import normal_beam, pvlib_name
 
 
 def test_the_beam_is_divided_by_the_cosine_of_the_zenith():

@@ -8,7 +8,7 @@ import pytest
 
 from sunveil.errors import ParameterError, WeatherError
 from sunveil.weather import WeatherCache, get_nsrdb
-from sunveil.weather.nsrdb import chosen_dataset
+from sunveil.weather.nsrdb_and_pvgis import chosen_dataset
 
 KEY = "verysecretkey123"
 

@@ -8,43 +8,82 @@ from __future__ import annotations
 
 import os
 import traceback
-from collections.abc import Sequence
+from collections.abc import Iterator, Mapping, MutableMapping, Sequence
+from importlib import import_module
 
 import click
 
 from sunveil import __version__
-from sunveil.cli.colour import say
-from sunveil.cli.commands import Commands
-from sunveil.cli.errors import DEFECTIVE, FAILURE, INTERRUPTED, sentence
+from sunveil.cli._text import DEFECTIVE, FAILURE, INTERRUPTED, say, sentence
 from sunveil.errors import INTERFACE, Interface, SunveilError, debugging, speak, spoken
 
-__all__ = ["cli", "main"]
+
+class Commands(MutableMapping[str, click.Command]):
+    """The commands of a group by name: each is loaded when it is looked up, names are known before.
+
+    Parameters
+    ----------
+    package
+        Where the modules are.
+    modules
+        The module of each command; command ``check`` is ``check_command`` of its module.
+    """
+
+    def __init__(self, package: str, modules: Mapping[str, str]) -> None:
+        self._package, self._modules = package, modules
+        self._found: dict[str, click.Command | None] = dict.fromkeys(modules)
+
+    def __getitem__(self, name: str) -> click.Command:
+        found = self._found[name]
+        if found is None:
+            module = import_module(f"{self._package}.{self._modules[name]}")
+            found = self._found[name] = getattr(module, f"{name}_command")
+        return found
+
+    def __setitem__(self, name: str, command: click.Command) -> None:
+        self._found[name] = command
+
+    def __delitem__(self, name: str) -> None:
+        del self._found[name]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._found)
+
+    def __len__(self) -> int:
+        return len(self._found)
+
+    def __contains__(self, name: object) -> bool:
+        return name in self._found
 
 
-_NAMES = (
-    "infer",
-    "check",
-    "schema",
-    "demo",
-    "simulate",
-    "release",
-    "publish",
-    "power",
-    "utility",
-    "audit",
-    "dataset",
-    "ledger",
-    "serve",
-    "service",
-)
+# the module of each command
+_MODULES = {
+    "infer": "infer",
+    "check": "infer",
+    "schema": "infer",
+    "demo": "simulate",
+    "simulate": "simulate",
+    "release": "release",
+    "publish": "publish",
+    "power": "publish",
+    "utility": "release",
+    "audit": "audit",
+    "dataset": "ledger",
+    "ledger": "ledger",
+    "serve": "serve",
+    "service": "serve",
+}
+
 
 DEFECT = "unexpected {kind}; run it again with SUNVEIL_DEBUG=1 to see where, and report it"
+
+
 NO_MEMORY = "this takes more memory than there is; give fewer systems or readings at a time"
 
 
 @click.group(
     "sunveil",
-    commands=Commands(__name__, _NAMES),
+    commands=Commands(__name__, _MODULES),
     invoke_without_command=True,
     context_settings={"help_option_names": ["-h", "--help"]},
 )

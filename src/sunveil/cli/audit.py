@@ -8,10 +8,12 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from sunveil.cli.files import check_target, write_whole
+from sunveil._files import write_whole
+from sunveil.cli._options import check_target
 
 if TYPE_CHECKING:
-    from sunveil.privacy.audit import ExactFinding, SamplerFinding
+    from sunveil.privacy.mechanism_audit import ExactFinding, SamplerFinding
+
 BROKEN = 1  # something that must hold does not; 2 is for what the user can put right
 
 
@@ -41,7 +43,7 @@ def audit_command(
 
     Exit code 0: all holds that must. Exit code 1: something does not. Exit code 2: bad input.
     """
-    from sunveil.privacy.audit import run_audit
+    from sunveil.privacy.mechanism_audit import run_audit
 
     if out is not None:
         check_target(out)
@@ -65,7 +67,7 @@ def audit_command(
 
 def show_audit(exact: list[ExactFinding], samplers: list[SamplerFinding]) -> str:
     """Return what was found as tables that a person can read."""
-    from sunveil.cli.show import aligned
+    from sunveil.cli._text import aligned
 
     claims = [("mechanism", "protects", "claimed ε", "largest", "share", "pairs", "verdict")]
     for each in exact:

@@ -1,8 +1,10 @@
-"""``sunveil infer``: meters in, a table or JSON out."""
+"""Infer, check, schema."""
 
 from __future__ import annotations
 
+import io
 import json
+import os
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -10,31 +12,293 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from sunveil.cli.colour import say
-from sunveil.cli.errors import Refusal, sentence
-from sunveil.cli.files import check_target, write_whole
-from sunveil.cli.fleet import FLEET_OPTIONS, refuse_fleet_options, run_fleet
-from sunveil.cli.options import (
+from sunveil._extras import require_extras
+from sunveil._files import progress, write_whole
+from sunveil.cli._options import (
+    AS_JSON,
     METER_OPTIONS,
     WEATHER_NAMES,
     WEATHER_OPTIONS,
+    check_target,
     choice,
     declared_options,
     server_options,
     taking,
 )
-from sunveil.cli.progress import compile_first
-from sunveil.cli.separated import SEPARATED, check_one_system, check_separated, write_separated
+from sunveil.cli._text import Refusal, compile_first, counting, printable, say, sentence
 from sunveil.errors import ParameterError, SunveilError, WeatherError
-from sunveil.extras import require_extras
-from sunveil.progress import progress
 
 if TYPE_CHECKING:
-    from sunveil.estimate import Estimate
-    from sunveil.infer import Options, SiteSkies
-    from sunveil.meters import MeterOptions, Record
-    from sunveil.meters.refusals import RefusedSystem
+    from sunveil.estimates.estimates_table import Estimate
+    from sunveil.estimates.inference_options import FleetSettings, Options
+    from sunveil.fleet.systems_table import SystemTable
+    from sunveil.inference.fleet_part import SiteSkies
+    from sunveil.inference.fleet_run import FleetProgress, FleetResult
+    from sunveil.meters.describe_file import SystemCheckup
+    from sunveil.meters.reading_options import MeterOptions
+    from sunveil.meters.record import Record, RefusedSystem
     from sunveil.site import Site
+
+FLEET_OPTIONS = (
+    click.option(
+        "--systems",
+        type=click.Path(path_type=Path),
+        metavar="FILE",
+        help="A whole fleet: the table of its systems, with system_id, latitude, longitude and, if"
+        " known, altitude, timezone and metering (generation or net); other columns are public"
+        " keys that are carried along.",
+    ),
+    click.option(
+        "--engine",
+        type=choice("local", "dask"),
+        default="local",
+        help="Processes of this machine, or Dask; for a fleet.",
+    ),
+    click.option("--scheduler", metavar="ADDRESS", help="A Dask scheduler that runs already."),
+    click.option(
+        "--workers",
+        type=click.IntRange(1, 1024),
+        help="Parts of a fleet worked on at a time; as many as there are processors if left out.",
+    ),
+    click.option(
+        "--restart", is_flag=True, help="Throw away what --out holds of another run over a fleet."
+    ),
+)
+
+
+# Kinds of refusals that may lie in the readings: whatever one record holds, a run ends alike.
+READINGS_KINDS = frozenset({"meter", "too little data", "failed"})
+
+
+_SITE = ("latitude", "longitude", "altitude")
+
+
+_FLEET = ("engine", "scheduler", "workers", "restart")
+
+
+def refuse_fleet_options(context: click.Context) -> None:
+    """Refuse what only a fleet takes, and ask for what one site needs."""
+    for name in _FLEET:
+        if _is_given(context, name):
+            raise click.UsageError(f"--{name} is for a fleet: give its --systems", context)
+    for parameter in context.command.params:
+        if parameter.name in _SITE[:2] and context.params[parameter.name] is None:
+            raise click.MissingParameter(ctx=context, param=parameter)
+
+
+def run_fleet(
+    context: click.Context,
+    fleet: Path,
+    out: Path | None,
+    *,
+    weather: str,
+    as_json: bool,
+    given: dict[str, Any],
+) -> None:
+    """Infer a fleet, telling how far it is.
+
+    Parameters
+    ----------
+    context
+        The command as it was called.
+    fleet
+        The readings.
+    out
+        The folder to write.
+    weather
+        Where irradiance comes from.
+    as_json
+        Whether to tell it in JSON lines.
+    given
+        The other options.
+    """
+    for name in _SITE:
+        if given[name] is not None:
+            raise click.UsageError(
+                f"--{name} is for one site: the places of a fleet stand in its table of systems",
+                context,
+            )
+    if given["method"] != "default":
+        raise click.UsageError("a fleet is inferred by the default method only", context)
+    if out is None:
+        raise click.UsageError("a fleet is written to a folder: name it with --out", context)
+    # every processor has a worker; more threads of numpy's would wait in loops, and take theirs
+    os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
+    if as_json:
+        click.echo(json.dumps(_beginning("compiling")))
+    from sunveil.inference.fleet_run import infer_fleet
+
+    compile_first()
+    if as_json:
+        click.echo(json.dumps(_beginning("reading")))
+    with counting("inferring") as show:
+
+        def tell(progress: FleetProgress) -> None:
+            show(progress.systems, progress.all_systems)
+            if as_json:
+                click.echo(json.dumps(progress.to_dict()))
+
+        result = infer_fleet(
+            fleet,
+            given["systems"],
+            out,
+            settings=_settings(weather, given),
+            engine=given["engine"],
+            workers=given["workers"],
+            scheduler=given["scheduler"],
+            restart=given["restart"],
+            server=server_options(weather, given),
+            tell=tell,
+        )
+    _write_page(result.folder)
+    _say(result, out, as_json=as_json)
+
+
+def _write_page(folder: Path) -> None:
+    """Write the summary as a page, where what draws it is installed."""
+    from sunveil.plots.html_report import write_fleet_page
+
+    try:
+        write_fleet_page(folder)
+    except ModuleNotFoundError as error:
+        if error.name not in ("jinja2", "matplotlib"):
+            raise
+        click.echo(
+            "sunveil: left out: summary.html, which needs pip install 'sunveil[report]'", err=True
+        )
+
+
+def _is_given(context: click.Context, name: str) -> bool:
+    source = context.get_parameter_source(name)
+    return source not in (None, click.core.ParameterSource.DEFAULT)
+
+
+def _settings(weather: str, given: dict[str, Any]) -> FleetSettings:
+    from sunveil.estimates.inference_options import FleetSettings
+    from sunveil.site import Losses, Mount
+
+    return FleetSettings(
+        meters=declared_options(given),
+        clock=given["clock"],
+        losses=Losses(system=given["losses"], inverter_efficiency=given["inverter_efficiency"]),
+        albedo=given["albedo"],
+        mount=Mount(given["mount"]),
+        force=given["force"],
+        weather=weather,
+    )
+
+
+def _beginning(doing: str) -> dict[str, object]:
+    """Return the line that says what is done before the first part is worked on."""
+    return {"event": "progress", "doing": doing, "done": 0, "total": 0}
+
+
+def _say(result: FleetResult, out: Path, *, as_json: bool) -> None:
+    summary = json.loads((result.folder / "summary.json").read_text(encoding="utf-8"))
+    if as_json:
+        click.echo(json.dumps(_done(result, out, summary)))
+    total = result.inferred + result.refused
+    for reason in summary["unread_files"][:5]:
+        click.echo(f"sunveil: left out: {reason}", err=True)
+    kinds = summary["refused_by_kind"]
+    if not result.inferred and not READINGS_KINDS & set(kinds):
+        counted = ", ".join(f"{count} {kind}" for kind, count in kinds.items())
+        raise SunveilError(
+            f"none of {total} systems can be inferred ({counted}); the reasons are in"
+            f" {out / 'refused.parquet'}"
+        )
+    if not as_json:
+        net = summary["flags"]["net_meter"]
+        of_them = f", {net:,} of them net meters" if net else ""
+        click.echo(f"Wrote {result.inferred:,} of {total:,} systems to {out}{of_them}")
+    if result.refused:
+        click.echo(
+            f"sunveil: left out {result.refused:,} systems; the reasons are in"
+            f" {out / 'refused.parquet'}",
+            err=True,
+        )
+
+
+def _done(result: FleetResult, out: Path, summary: dict[str, Any]) -> dict[str, Any]:
+    return {
+        "event": "done",
+        "out": str(out),
+        "estimates": str(out / "estimates"),
+        "refused_table": str(out / "refused.parquet"),
+        "summary": str(out / "summary.json"),
+        "page": str(out / "summary.html"),
+        "inferred": result.inferred,
+        "refused": result.refused,
+        "refused_by_kind": summary["refused_by_kind"],
+        "unread_files": summary["unread_files"],
+        "parts": result.parts,
+        "resumed": result.resumed,
+    }
+
+
+SEPARATED = click.option(
+    "--separated",
+    type=click.Path(path_type=Path),
+    metavar="FILE",
+    help="Of one net meter, a .csv or .parquet file to write with the generation of every interval,"
+    " its 90% band and the load. Private.",
+)
+
+
+_ENDINGS = (".csv", ".parquet")
+
+
+def check_separated(path: Path, *inputs: Path) -> None:
+    """Refuse, before any work is done, a file that cannot be written or is of no known kind."""
+    if path.suffix.lower() not in _ENDINGS:
+        raise ParameterError(f"--separated {path} must end with {' or '.join(_ENDINGS)}")
+    check_target(path, *inputs, option="--separated")
+
+
+def check_one_system(count: int) -> None:
+    """Refuse meters of several systems."""
+    if count != 1:
+        raise ParameterError(
+            f"--separated is of one system, and there are {count}: give a file of one of them"
+        )
+
+
+def write_separated(
+    path: Path,
+    records: Sequence[Record],
+    skies: SiteSkies,
+    inferred: Sequence[Estimate | SunveilError],
+) -> None:
+    """Write what was told apart of the only system, unless it could not be inferred.
+
+    Parameters
+    ----------
+    path
+        The file, written whole or not at all, for its owner's eyes only.
+    records, skies
+        What was inferred from, and where.
+    inferred
+        What came of it.
+    """
+    from sunveil.inference.infer import separate_record
+
+    for record, estimate in zip(records, inferred, strict=True):
+        if isinstance(estimate, SunveilError):
+            continue
+        if estimate.household is None:
+            raise ParameterError(
+                f"--separated is for net meters, and system {estimate.system_id} reads its"
+                " generation; if it is a net meter, say so with --net"
+            )
+        frame = separate_record(record, skies, estimate).round(4)
+        if path.suffix.lower() == ".csv":
+            text = frame.to_csv(date_format="%Y-%m-%dT%H:%MZ", lineterminator="\n")
+            write_whole(path, text, private=True)
+        else:
+            buffer = io.BytesIO()
+            frame.reset_index().to_parquet(buffer, index=False)
+            write_whole(path, buffer.getvalue(), private=True)
+        click.echo(f"sunveil: wrote {len(frame):,} intervals to {path}", err=True)
 
 
 # Needed for one site; a fleet's table of systems has them.
@@ -45,6 +309,8 @@ PLACE_OPTIONS = (
         "--altitude", type=float, help="Above the sea; looked up if left out; of one site. [m]"
     ),
 )
+
+
 OUTPUT_OPTIONS = (
     click.option(
         "--json",
@@ -67,6 +333,8 @@ OUTPUT_OPTIONS = (
     ),
     SEPARATED,
 )
+
+
 INFERENCE_OPTIONS = (
     click.option(
         "--method",
@@ -160,8 +428,8 @@ def infer_command(
         run_fleet(context, meters, out, weather=weather, as_json=as_json, given=given)
         return
     refuse_fleet_options(context)
-    from sunveil.meters import Record
-    from sunveil.meters.read import iter_systems
+    from sunveil.meters.read_files import iter_systems
+    from sunveil.meters.record import Record
     from sunveil.site import Site
 
     site = Site(given["latitude"], given["longitude"], given["altitude"])
@@ -209,8 +477,8 @@ def _write_report(
     inferred: Sequence[Estimate | SunveilError],
 ) -> None:
     """Write a page about the systems that were inferred, if there are any."""
-    from sunveil.infer import record_span
-    from sunveil.report import Case, write_report
+    from sunveil.fleet.blocks import record_span
+    from sunveil.plots.html_report import Case, write_report
 
     cases = [
         Case(None, record, skies.weather(record_span(record)), each)
@@ -228,7 +496,7 @@ def _one_row_each(
 
     A file that cannot be used is no second row of a system that other files have.
     """
-    from sunveil.meters.refusals import RefusedSystem
+    from sunveil.meters.record import RefusedSystem
 
     seen = {each.system_id for each in found if not isinstance(each, RefusedSystem)}
     rows: list[Record | RefusedSystem] = []
@@ -243,9 +511,7 @@ def _one_row_each(
 
 
 def _options(given: dict[str, Any]) -> Options:
-    from sunveil.infer import Clock, Method, Options
-    from sunveil.profiles import DayGroup
-    from sunveil.search import Search
+    from sunveil.estimates.inference_options import Clock, DayGroup, Method, Options, Search
     from sunveil.site import Losses, Mount
 
     return Options(
@@ -264,8 +530,9 @@ def _skies(
     records: Sequence[Record], site: Site, weather: str, *, given: dict[str, Any]
 ) -> SiteSkies:
     """Return the skies of the site, whose weather is asked for once over all records."""
-    from sunveil.cli.run import SiteWeather
-    from sunveil.infer import SiteSkies, record_span
+    from sunveil.fleet.blocks import record_span
+    from sunveil.inference.fleet_part import SiteSkies
+    from sunveil.weather.sources import SiteWeather
 
     spans = [record_span(record) for record in records]
     loaded = SiteWeather(weather, site, spans, **server_options(weather, given))
@@ -277,7 +544,7 @@ def _inferred(
     records: Sequence[Record], skies: SiteSkies, options: Options
 ) -> list[Estimate | SunveilError]:
     """Return the estimate of each record, or why there is none."""
-    from sunveil.infer import infer_records
+    from sunveil.inference.infer import infer_records
 
     if not records:
         return []
@@ -290,7 +557,7 @@ def _outcomes(
     found: Sequence[Record | RefusedSystem], inferred: Sequence[Estimate | SunveilError]
 ) -> list[Estimate | Refusal]:
     """Return what became of every system that was found, in their order."""
-    from sunveil.meters.refusals import RefusedSystem
+    from sunveil.meters.record import RefusedSystem
 
     rest = iter(inferred)
     outcomes: list[Estimate | Refusal] = []
@@ -318,9 +585,8 @@ def _any_usable_stamps(meters: Path, options: MeterOptions) -> bool:
     """Whether some system could be read if all its readings were zero."""
     import numpy as np
 
-    from sunveil.meters import Record
-    from sunveil.meters.read import iter_raw_systems, settle
-    from sunveil.meters.refusals import RefusedSystem
+    from sunveil.meters.read_files import iter_raw_systems, settle
+    from sunveil.meters.record import Record, RefusedSystem
 
     for raw, own in iter_raw_systems(meters, options):
         if not isinstance(raw, RefusedSystem):
@@ -344,6 +610,203 @@ def _as_json(outcomes: Sequence[Estimate | Refusal]) -> str:
 
 
 def _as_table(outcomes: Sequence[Estimate | Refusal]) -> str:
-    from sunveil.cli.show import show_estimates
+    from sunveil.cli._show_estimates import show_estimates
 
     return show_estimates(outcomes)
+
+
+SYSTEMS = click.option(
+    "--systems",
+    type=click.Path(path_type=Path),
+    metavar="FILE",
+    help="Of a fleet, the table of its systems, whose clocks then count and whose places are"
+    " matched with the meters.",
+)
+
+
+# Sentences that so many systems share are told once.
+MOST_NAMED = 5
+
+
+Checked = list["SystemCheckup | Refusal"]
+
+
+@click.command("check", context_settings={"show_default": True})
+@click.argument("meters", type=click.Path(path_type=Path))
+@taking((SYSTEMS,), METER_OPTIONS, (AS_JSON,))
+def check_command(meters: Path, *, systems: Path | None, as_json: bool, **given: Any) -> None:
+    """Say what was read of METERS: systems, spans, units, clocks, gaps, and what looks wrong.
+
+    METERS is a file, an archive or a folder of files, as for sunveil infer. Nothing is inferred,
+    and no place is needed. What it prints is found from readings, and is the curator's alone.
+
+    Exit code 2: the input cannot be read, or no system in it can be used. stderr says why in one
+    sentence.
+    """
+    from sunveil.fleet.systems_table import read_systems
+
+    options = declared_options(given)
+    table = None if systems is None else read_systems(systems, options)
+    checked = _check(meters, options, table)
+    unmatched = [] if table is None else _without_readings(table, checked)
+    if all(isinstance(each, Refusal) for each in checked):
+        raise _check_error(checked)
+    if as_json:
+        rows = [each.to_dict() for each in checked]
+        say(json.dumps(rows, indent=2, allow_nan=False))
+    else:
+        say(_as_text(checked))
+    if unmatched:
+        say(f"sunveil: {_listed(unmatched)} of the table of systems: no readings", err=True)
+
+
+def _check(meters: Path, options: MeterOptions, table: SystemTable | None) -> Checked:
+    """Return what was read of each system, or why it cannot be used."""
+    from sunveil.meters.describe_file import check_record
+    from sunveil.meters.read_files import iter_systems
+    from sunveil.meters.record import Record
+    from sunveil.meters.time_steps import clock_elsewhere
+
+    places = {} if table is None else {name: at for at, name in enumerate(table.ids.to_pylist())}
+
+    def own(name: str, read: MeterOptions) -> MeterOptions:
+        return read if table is None or name not in places else table.options_of(places[name], read)
+
+    checked: Checked = []
+    turned_away = {} if table is None else {each.system_id: each.reason for each in table.refused}
+    for each in progress(iter_systems(meters, options, options_of=own), "reading"):
+        name, reason = each.system_id, None
+        if not isinstance(each, Record):
+            reason = each.reason
+        elif table is not None and name not in places:
+            reason = turned_away.get(name, f"system {name} is not in the table of systems")
+        elif table is not None:
+            reason = clock_elsewhere(each.timezone, float(table.longitude[places[name]]))
+        if isinstance(each, Record) and reason is None:
+            checked.append(check_record(each))
+        else:
+            checked.append(Refusal(name, str(reason)))
+    return sorted(checked, key=lambda each: each.system_id)
+
+
+def _without_readings(table: SystemTable, checked: Checked) -> list[str]:
+    seen = {each.system_id for each in checked}
+    return [name for name in table.ids.to_pylist() if name not in seen]
+
+
+def _check_error(checked: Checked) -> SunveilError:
+    reasons = [each.reason for each in checked if isinstance(each, Refusal)]
+    if len(reasons) == 1:
+        return SunveilError(reasons[0])
+    return SunveilError(f"none of {len(reasons)} systems can be used; the first: {reasons[0]}")
+
+
+def _as_text(checked: Checked) -> str:
+    from sunveil.cli._text import aligned
+
+    head = (
+        "system",
+        "from",
+        "to",
+        "days",
+        "every",
+        "unit",
+        "clock",
+        "stamps name",
+        "missing",
+        "state",
+    )
+    lines = [aligned([head, *map(_row, checked)]), ""]
+    lines += _grouped(checked)
+    used = sum(not isinstance(each, Refusal) for each in checked)
+    lines.append(
+        f"{used} of {len(checked)} system{'' if len(checked) == 1 else 's'} can be read."
+        " Times are in UTC; a question mark says that nobody told the unit or the label."
+    )
+    return "\n".join(lines)
+
+
+def _row(each: SystemCheckup | Refusal) -> tuple[str, ...]:
+    if isinstance(each, Refusal):
+        return (each.system_id, *("-" for _ in range(8)), "refused")
+    sure = "" if each.unit_known else "?"
+    label = each.label if each.label_known else f"{each.label}?"
+    return (
+        each.system_id,
+        each.first[:10],
+        each.last[:10],
+        f"{each.days:.0f}",
+        f"{each.interval_minutes:g} min",
+        f"{each.unit}{sure}{' net' if each.net else ''}",
+        each.timezone,
+        label,
+        f"{100.0 * each.missing:.1f}%",
+        "look" if each.doubts else "fine",
+    )
+
+
+def _grouped(checked: Checked) -> list[str]:
+    """Return what looks wrong and what the reader did, each sentence once with its systems."""
+    about: dict[str, list[str]] = {}
+    for each in checked:
+        if isinstance(each, Refusal):
+            said: Sequence[str] = [each.reason]
+        else:
+            said = [*(f"look: {doubt}" for doubt in each.doubts), *each.notes]
+        for remark in said:
+            about.setdefault(remark, []).append(each.system_id)
+    return [
+        printable(f"{_listed(names)}: {sentence.rstrip('.')}.") for sentence, names in about.items()
+    ]
+
+
+def _listed(names: Sequence[str]) -> str:
+    more = len(names) - MOST_NAMED
+    told = ", ".join(names[:MOST_NAMED])
+    return f"{told} and {more} more" if more > 0 else told
+
+
+PRIVATE = (
+    "FOR THE CURATOR ALONE: some of it may be found from readings; check it, and keep it private."
+)
+
+
+OUT = click.option(
+    "--out",
+    type=click.Path(path_type=Path),
+    metavar="FILE",
+    help="Write there, whole or not at all, instead of printing.",
+)
+
+
+@click.command("schema", context_settings={"show_default": True})
+@click.argument("meters", type=click.Path(path_type=Path))
+@taking((OUT,), METER_OPTIONS)
+def schema_command(meters: Path, *, out: Path | None, **given: Any) -> None:
+    """Propose a schema for METERS: how the file is written, one YAML line for each thing.
+
+    Each line says where it is from: the header, the format's definition, the stamps, or what was
+    declared. Lines marked CHECK are found from readings or assumed; keep them only if you
+    know them from elsewhere. The file is then given to every other command as --schema FILE, which
+    private releases need wherever a header does not say it all.
+    """
+    from sunveil.meters.describe_file import describe_source
+    from sunveil.meters.schema_files import CHECK, schema_text
+
+    if meters.is_dir():
+        raise ParameterError(
+            f"{meters} is a folder: name one of its files, whose schema holds for all written alike"
+        )
+    if out is not None:
+        check_target(out, meters)
+    found = describe_source(meters, declared_options(given))
+    systems = f"{found.systems} system{'' if found.systems == 1 else 's'}"
+    text = schema_text(
+        found.options, found.origins, about=f"{meters.name}, {found.format}, {systems}"
+    )
+    if out is None:
+        click.echo(text, nl=False)
+    else:
+        write_whole(out, text, private=True)
+        click.echo(f"Wrote {out}")
+    click.echo(f"sunveil: {text.count(CHECK)} lines to check. {PRIVATE}", err=True)

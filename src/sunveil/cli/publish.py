@@ -1,28 +1,104 @@
-"""``sunveil publish``: what a curator can put on a website, charged to a ledger first."""
+"""Publish, power."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+import csv
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import ExitStack
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
-from sunveil.cli.options import CAPACITIES, WEATHER_OPTIONS, taking
-from sunveil.cli.private_fleet import PLACES_OPTIONS, is_fleet_asked, opened_fleet
-from sunveil.cli.progress import counting
-from sunveil.cli.published import expected_table, fleet_figures, say_plan, say_systems
-from sunveil.cli.release import READING_OPTIONS, make_choices, meter_options, read_site
+from sunveil._extras import require_extras
+from sunveil.cli._options import CAPACITIES, WEATHER_OPTIONS, server_options, taking
+from sunveil.cli._text import counting, errors_line
+from sunveil.cli.release import (
+    PLACES_OPTIONS,
+    READING_OPTIONS,
+    is_fleet_asked,
+    make_choices,
+    meter_options,
+    opened_fleet,
+    read_site,
+)
 from sunveil.errors import ParameterError
-from sunveil.extras import require_extras
 
 if TYPE_CHECKING:
     from sunveil.ledger.ledger import Ledger
-    from sunveil.publish.publication import Publication
+    from sunveil.publication.published_tables import Publication
+    from sunveil.publish.fleet_tables import Expected, TableChoices
     from sunveil.publish.system_rows import SystemsPlan
-    from sunveil.publish.tables import TableChoices
-    from sunveil.publish.terms import SystemsToRelease
+    from sunveil.releases.fleet_releases import SystemsToRelease
+    from sunveil.site import Site
+
+
+def say_plan(cost: float, remaining: float, *, kept: bool) -> None:
+    """Say what a publication would cost, and what is left.
+
+    Parameters
+    ----------
+    cost, remaining
+        In the promise's measure.
+    kept
+        Whether it was drawn before.
+    """
+    if kept:
+        click.echo(f"Drawn before: it costs nothing. {remaining:g} is left.")
+    elif cost == 0.0:
+        click.echo(f"Charged before, not finished: it costs nothing more. {remaining:g} is left.")
+    else:
+        click.echo(f"It would cost {cost:g}; {remaining:g} is left before it.")
+
+
+def say_systems(plan: SystemsPlan) -> None:
+    """Say what a publication of systems would cost and give."""
+    if plan.again is None:
+        say_plan(plan.cost, plan.remaining, kept=plan.kept)
+    else:
+        click.echo(
+            f"{plan.again:,} rows are given again at no cost; {plan.new:,} are drawn,"
+            f" each at a cost of {plan.cost:g} to its own household."
+        )
+    click.echo(f"{plan.systems} systems. {errors_line(plan.expected)}")
+
+
+def expected_table(expected: Sequence[Expected]) -> str:
+    """Return the errors to expect of a fleet's tables, as a table."""
+    from sunveil.cli._text import aligned
+
+    head = ("table", "column", "cost", "error")
+    rows = [
+        (each.table, each.value, f"{each.cost:g}", f"{each.error:.3g} {each.unit}")
+        for each in expected
+    ]
+    meanings = dict.fromkeys(f"Error in {each.unit}: {each.meaning}." for each in expected)
+    return "\n".join([aligned([head, *rows]), *meanings])
+
+
+def fleet_figures(publication: Publication) -> Mapping[str, Callable[[Any], None]]:
+    """Return the figures of a fleet that is not divided: a map of its planes."""
+    table = next((each for each in publication.tables if each.name == "planes"), None)
+    if table is None or table.columns[0].name != "sector":
+        return {}
+
+    def planes(figure: Any) -> None:
+        from sunveil.plots.publication_figures import plot_planes
+
+        rows = [row for row in table.rows if row[0] != "unknown"]
+        sectors = list(dict.fromkeys(row[0] for row in rows))
+        bands = list(dict.fromkeys(row[1] for row in rows))
+        counts = {(row[0], row[1]): row[2] for row in rows}
+        plot_planes(
+            [[counts[sector, band] for band in bands] for sector in sectors],
+            sectors=sectors,
+            bands=bands,
+            sd=rows[0][4],
+            ax=figure.add_subplot(),
+        )
+
+    return {"map-of-planes": planes}
+
 
 LEDGER_OPTIONS = (
     click.option(
@@ -110,11 +186,11 @@ def system_command(context: click.Context, /, meters: Path, **given: Any) -> Non
     run that was stopped is taken up by the same command, without a second charge. With --standing,
     the same command each year gives the rows that were drawn before and charges new systems alone.
     """
-    from sunveil.meters.schema import schema_digest
-    from sunveil.privacy.units import parse_unit
-    from sunveil.publish.households import read_households
-    from sunveil.publish.systems import cost_of_systems
-    from sunveil.publish.terms import ReleaseTerms
+    from sunveil.meters.schema_files import schema_digest
+    from sunveil.privacy.guarantees import parse_unit
+    from sunveil.publish.publisher import read_households
+    from sunveil.publish.system_rows import cost_of_systems
+    from sunveil.releases.fleet_releases import ReleaseTerms
 
     out = _target(given)
     whole = is_fleet_asked(context)
@@ -200,8 +276,8 @@ def fleet_command(estimates: Path, **given: Any) -> None:
     Parquet table with system_id, surface_azimuth, surface_tilt, dc_capacity_kw and the key's
     column. The tables protect whole records.
     """
-    from sunveil.fleet.results import read_fleet
-    from sunveil.publish.tables import plan_fleet, publish_fleet
+    from sunveil.estimates.read_write import read_fleet
+    from sunveil.publish.fleet_tables import plan_fleet, publish_fleet
 
     choices = _table_choices(given)
     out = _target(given)
@@ -226,8 +302,8 @@ def synthetic_command(estimates: Path, **given: Any) -> None:
 
     It protects whole records, and needs the extra 'synthetic'.
     """
-    from sunveil.fleet.results import read_fleet
-    from sunveil.publish.synthetic import plan_synthetic, publish_synthetic
+    from sunveil.estimates.read_write import read_fleet
+    from sunveil.publish.synthetic_table import plan_synthetic, publish_synthetic
 
     out = _target(given, "synthetic")
     rows = read_fleet(estimates)
@@ -247,8 +323,12 @@ def _standing_or_not(
     given: dict[str, Any], asked: dict[str, Any]
 ) -> tuple[Callable[..., SystemsPlan], Callable[..., Publication]]:
     """Return what plans and publishes, and put options of standing rows to what is asked."""
-    from sunveil.publish.standing import plan_standing, publish_standing
-    from sunveil.publish.systems import plan_systems, publish_systems
+    from sunveil.publish.system_rows import (
+        plan_standing,
+        plan_systems,
+        publish_standing,
+        publish_systems,
+    )
 
     if given["standing"]:
         asked |= {"redraw": dict(given["redraw"]), "keep_gone": given["keep_gone"]}
@@ -259,8 +339,8 @@ def _standing_or_not(
 
 
 def _table_choices(given: dict[str, Any]) -> TableChoices:
-    from sunveil.publish.bins import Bins
-    from sunveil.publish.tables import TableChoices
+    from sunveil.publication.published_tables import Bins
+    from sunveil.publish.fleet_tables import TableChoices
 
     keys = given["keys"]
     return TableChoices(
@@ -323,9 +403,9 @@ def _finish(
     *,
     schema: str | None = None,
 ) -> None:
-    from sunveil.plots.publication import publication_figures
-    from sunveil.publish.account import PublicationAccount
-    from sunveil.publish.folder import write_publication
+    from sunveil.plots.publication_figures import publication_figures
+    from sunveil.publication.publication_folder import write_publication
+    from sunveil.publish.release_card import PublicationAccount
 
     drawn = {**publication_figures(publication), **figures}
     account = PublicationAccount.of(ledger, dataset, publication, schema=schema)
@@ -334,3 +414,112 @@ def _finish(
     now = "" if account.promise.schedule is None else ", by its schedule, this year"
     click.echo(f"{account.remaining:g} is left of the promise{now}.")
     click.echo(f"Wrote {len(files)} files to {out}")
+
+
+STEPS = {"5min": 5, "10min": 10, "15min": 15, "30min": 30, "60min": 60, "1h": 60}
+
+
+OWN_OPTIONS = (
+    click.option("--start", required=True, help="First day or instant, in UTC: 2023-01-01."),
+    click.option("--end", required=True, help="Day or instant after the last: 2024-01-01."),
+    click.option("--latitude", type=float, help="Where the fleet is; north positive. [degrees]"),
+    click.option("--longitude", type=float, help="East positive. [degrees]"),
+    click.option("--altitude", type=float, help="Above the sea; looked up if left out. [m]"),
+    click.option(
+        "--places",
+        type=click.Path(path_type=Path),
+        metavar="FILE",
+        help="Where each group is instead: a CSV with group, latitude and longitude.",
+    ),
+    click.option(
+        "--by",
+        metavar="COLUMN|all",
+        help="Public column that divides the fleet, such as feeder; all for one sum. As published"
+        " if left out.",
+    ),
+    click.option(
+        "--step", type=click.Choice(list(STEPS)), default="15min", help="Length of an interval."
+    ),
+    click.option(
+        "--draws",
+        type=click.IntRange(20, 5000),
+        default=200,
+        help="Fleets drawn for the band of nine in ten.",
+    ),
+    click.option("--seed", type=click.IntRange(min=0), default=0, help="Same seed, same band."),
+    click.option("--zone", default="UTC", help="Time zone of the report, such as America/Denver."),
+    click.option(
+        "--opendss", is_flag=True, help="Write load shapes for OpenDSS too, in the folder opendss."
+    ),
+    click.option(
+        "--out",
+        type=click.Path(path_type=Path),
+        metavar="FOLDER",
+        required=True,
+        help="A new folder: power.parquet, power.csv, power.json and report.html.",
+    ),
+)
+
+
+@click.command("power", context_settings={"show_default": True})
+@click.argument("publication", type=click.Path(path_type=Path))
+@taking(WEATHER_OPTIONS, OWN_OPTIONS)
+def power_command(publication: Path, **given: Any) -> None:
+    """Say how much power the fleet in PUBLICATION gives, by time and group, with a band.
+
+    PUBLICATION is a folder as publish wrote it or the service gave it, or a CSV or Parquet table
+    with surface_azimuth, surface_tilt and dc_capacity_kw. Only published numbers and public weather
+    are looked at: nothing is spent. The band holds nine in ten draws of fleets that agree with what
+    was published and its stated noise, with the model's and the weather's errors.
+    """
+    from sunveil.plots.html_report import write_power_page
+    from sunveil.power.compute_power import fleet_power as power
+    from sunveil.power.grid_model_exports import PAGE, write_opendss, write_power
+
+    require_extras("publish", "report", purpose="power")
+    out: Path = given["out"]
+    if out.exists() and (not out.is_dir() or any(out.iterdir())):
+        raise ParameterError(f"--out {out} is there already; name a new folder")
+    found = power(
+        publication, _site(given), start=given["start"], end=given["end"],
+        weather=given["weather"], by=given["by"], step_minutes=STEPS[given["step"]],
+        draws=given["draws"], seed=given["seed"], **server_options(given["weather"], given),
+    )  # fmt: skip
+    files = write_power(found, out)
+    write_power_page(out / PAGE, found, zone=given["zone"])
+    if given["opendss"]:
+        files += write_opendss(found, out / "opendss")
+    hours = found.grid.step / 3600.0
+    low, middle, high = (
+        float(each.sum(dtype="float64")) * hours / 1e3
+        for each in (found.low_kw, found.power_kw, found.high_kw)
+    )
+    click.echo(
+        f"{middle:,.1f} MWh in {len(found.groups)} group{'s' * (len(found.groups) != 1)}; the ends"
+        f" of the bands add up to {low:,.1f} and {high:,.1f} MWh."
+    )
+    click.echo(f"Wrote {len(files) + 1} files to {out}")
+
+
+def _site(given: dict[str, Any]) -> Site | dict[str, Site]:
+    """Return where the fleet is, or each of its groups."""
+    from sunveil.site import Site
+
+    one = given["latitude"], given["longitude"]
+    if given["places"] is None:
+        if None in one:
+            raise ParameterError(
+                "say where the fleet is with --latitude and --longitude, or where its groups are"
+                " with --places"
+            )
+        return Site(*one, given["altitude"])
+    if one != (None, None):
+        raise ParameterError("give --places, or --latitude and --longitude, not both")
+    try:
+        with given["places"].open(encoding="utf-8-sig", newline="") as file:
+            rows = list(csv.DictReader(file))
+        return {row["group"]: Site(float(row["latitude"]), float(row["longitude"])) for row in rows}
+    except (KeyError, TypeError, ValueError):
+        raise ParameterError(
+            f"--places {given['places']} is not a CSV with group, latitude and longitude"
+        ) from None

@@ -1,42 +1,141 @@
-"""``sunveil release``: meters in, private releases out."""
+"""Release, utility."""
 
 from __future__ import annotations
 
+import io
 import json
-from collections.abc import Sequence
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
+from click.core import ParameterSource
 
-from sunveil.cli.errors import sentence
-from sunveil.cli.files import check_target, write_whole
-from sunveil.cli.options import (
+from sunveil._extras import require_extras
+from sunveil._files import progress, write_whole
+from sunveil.cli._options import (
+    AS_JSON,
     CAPACITIES,
     METER,
     OUTPUT_OPTIONS,
     SCHEMA,
     WEATHER_NAMES,
     WEATHER_OPTIONS,
+    check_target,
     choice,
     declared_options,
     pointing_to_schema,
     server_options,
     taking,
 )
-from sunveil.cli.private_fleet import PLACES_OPTIONS, is_fleet_asked, opened_fleet
-from sunveil.cli.progress import counting
-from sunveil.cli.published import errors_line
+from sunveil.cli._text import counting, errors_line, sentence
+from sunveil.cli.infer import PLACE_OPTIONS
 from sunveil.errors import MeterError, ParameterError
-from sunveil.progress import progress
 
 if TYPE_CHECKING:
-    from sunveil.cli.run import SiteWeather
-    from sunveil.meters import MeterOptions, Record
-    from sunveil.privacy.units import Unit
-    from sunveil.publish.memory_systems import MemorySystems
-    from sunveil.releases.answer import Release
-    from sunveil.releases.choices import Choices
+    from sunveil.meters.reading_options import MeterOptions
+    from sunveil.meters.record import Record
+    from sunveil.privacy.guarantees import Unit
+    from sunveil.releases.expected_errors import Curve, KnownSystem
+    from sunveil.releases.fleet_releases import MemorySystems, OpenFleet
+    from sunveil.releases.release_answer import Release
+    from sunveil.releases.release_choices import Choices
+    from sunveil.weather.sources import SiteWeather
+
+PLACES_OPTIONS = (
+    *PLACE_OPTIONS,
+    click.option(
+        "--systems",
+        type=click.Path(path_type=Path),
+        metavar="FILE",
+        help="A whole fleet: the table of its systems, as for infer.",
+    ),
+    click.option(
+        "--refused",
+        type=click.Path(path_type=Path),
+        metavar="FILE",
+        help="Write there, for yourself, which systems of a fleet are left out, and why.",
+    ),
+)
+
+
+_SITE = ("latitude", "longitude", "altitude")
+
+
+def is_fleet_asked(context: click.Context) -> bool:
+    """Whether a fleet is given; options that do not belong to what is given are refused."""
+    given = context.params
+    if given["systems"] is not None:
+        for name in _SITE:
+            if given[name] is not None:
+                raise click.UsageError(
+                    f"--{name} is for one site: the places of a fleet stand in its table of"
+                    " systems",
+                    context,
+                )
+        return True
+    if given["refused"] is not None:
+        raise click.UsageError("--refused is for a fleet: give its --systems", context)
+    for parameter in context.command.params:
+        if parameter.name in _SITE[:2] and given[parameter.name] is None:
+            raise click.MissingParameter(ctx=context, param=parameter)
+    return False
+
+
+@contextmanager
+def opened_fleet(
+    meters: Path, options: MeterOptions, given: dict[str, Any], *, work: Path | None = None
+) -> Iterator[OpenFleet]:
+    """Yield a fleet that has been looked through, and tell the curator who is left out.
+
+    Parameters
+    ----------
+    meters
+        The readings.
+    options
+        How to read them.
+    given
+        The command's options.
+    work
+        The folder for what is needed on the way, where a run may be taken up again.
+    """
+    from sunveil.estimates.inference_options import FleetSettings
+    from sunveil.releases.fleet_releases import open_fleet
+
+    weather, refused = given["weather"], given["refused"]
+    if refused is not None:
+        check_target(refused, meters, given["systems"])
+    settings = FleetSettings(meters=options, weather=weather)
+    with ExitStack() as held:
+        with counting("reading") as show, pointing_to_schema(meters, given["schema"]):
+            fleet = held.enter_context(
+                open_fleet(
+                    meters,
+                    given["systems"],
+                    settings=settings,
+                    server=server_options(weather, given),
+                    work=work,
+                    on_progress=show,
+                )
+            )
+        _say_refused(fleet, refused)
+        yield fleet
+
+
+def _say_refused(fleet: OpenFleet, path: Path | None) -> None:
+    from sunveil.releases.fleet_releases import refusals_csv
+
+    if path is not None:
+        write_whole(path, refusals_csv(fleet.refused), private=True)
+    if not fleet.refused:
+        return
+    kinds = Counter(each.kind for each in fleet.refused)
+    counted = ", ".join(f"{count:,} {kind}" for kind, count in sorted(kinds.items()))
+    where = f"the reasons are in {path}" if path else "name a file with --refused for the reasons"
+    click.echo(f"sunveil: left out: {counted}; {where}", err=True)
+
 
 PRIVACY_OPTIONS = (
     click.option(
@@ -66,8 +165,12 @@ PRIVACY_OPTIONS = (
         help="How far the declared clock may run ahead; several make it part of the answer. [0]",
     ),
 )
+
+
 # --unit-switch looks at a record as a whole, which a release must not.
 READING_OPTIONS = (SCHEMA, *(option for name, option in METER.items() if name != "unit_switch"))
+
+
 UNRECORDED = (
     "NOTHING WAS RECORDED: no ledger counts what these releases spend. Each system's release costs"
     " it ε = {epsilon:g}; releasing the same system again adds to that."
@@ -91,8 +194,7 @@ def release_command(context: click.Context, /, meters: Path, **given: Any) -> No
     With --systems, METERS is a whole fleet, as for infer, each system released at its own place.
     Systems that cannot be released are counted on stderr.
     """
-    from sunveil.privacy.guarantee import check_release_epsilon
-    from sunveil.privacy.units import parse_unit
+    from sunveil.privacy.guarantees import check_release_epsilon, parse_unit
 
     unit = parse_unit(given["protect"])
     check_release_epsilon(given["epsilon"])
@@ -115,8 +217,8 @@ def release_command(context: click.Context, /, meters: Path, **given: Any) -> No
 
 
 def _of_site(meters: Path, given: dict[str, Any], *, unit: Unit, choices: Choices) -> list[Release]:
-    from sunveil.publish.systems import release_systems
-    from sunveil.publish.terms import ReleaseTerms
+    from sunveil.publish.system_rows import release_systems
+    from sunveil.releases.fleet_releases import ReleaseTerms
 
     if given["mechanism"] == "paper":
         return _by_paper(meters, given, unit=unit)
@@ -131,8 +233,8 @@ def _of_site(meters: Path, given: dict[str, Any], *, unit: Unit, choices: Choice
 def _of_fleet(
     meters: Path, given: dict[str, Any], *, unit: Unit, choices: Choices
 ) -> list[Release]:
-    from sunveil.publish.systems import release_systems
-    from sunveil.publish.terms import ReleaseTerms
+    from sunveil.publish.system_rows import release_systems
+    from sunveil.releases.fleet_releases import ReleaseTerms
 
     if given["delta"] is not None:
         raise ParameterError("delta is for the paper's mechanism, which takes one site at a time")
@@ -143,8 +245,8 @@ def _of_fleet(
 
 def make_choices(given: dict[str, Any]) -> Choices:
     """Return the public choices that were given."""
-    from sunveil.releases.choices import Choices
-    from sunveil.scores import Capacities
+    from sunveil.releases.release_choices import Choices
+    from sunveil.releases.score_kernels import Capacities
 
     low, high = given["capacities"]
     return Choices(capacities=Capacities(low, high), clocks=given.get("clocks") or (0.0,))
@@ -160,8 +262,8 @@ def read_records(meters: Path, given: dict[str, Any]) -> list[Record]:
 
     Which are left out depends on rows and stamps alone.
     """
-    from sunveil.meters import Record
-    from sunveil.publish.fleet_records import site_records
+    from sunveil.fleet.open import site_records
+    from sunveil.meters.record import Record
 
     found = site_records(meters, meter_options(given), longitude=given["longitude"])
     records = [each for each in found if isinstance(each, Record)]
@@ -176,9 +278,9 @@ def read_records(meters: Path, given: dict[str, Any]) -> list[Record]:
 
 def _read(meters: Path, given: dict[str, Any]) -> tuple[list[Record], SiteWeather]:
     """Return all records, and the weather of their site."""
-    from sunveil.cli.run import SiteWeather
-    from sunveil.infer import record_span
+    from sunveil.fleet.blocks import record_span
     from sunveil.site import Site
+    from sunveil.weather.sources import SiteWeather
 
     site = Site(given["latitude"], given["longitude"], given["altitude"])
     with pointing_to_schema(meters, given["schema"]):
@@ -190,8 +292,8 @@ def _read(meters: Path, given: dict[str, Any]) -> tuple[list[Record], SiteWeathe
 
 def read_site(meters: Path, given: dict[str, Any]) -> MemorySystems:
     """Return the systems of one site, each reading taken as it is."""
-    from sunveil.infer import record_span
-    from sunveil.publish.memory_systems import MemorySystems
+    from sunveil.fleet.blocks import record_span
+    from sunveil.releases.fleet_releases import MemorySystems
 
     records, sky = _read(meters, given)
     return MemorySystems(records, lambda record: sky.over(record_span(record)))
@@ -199,7 +301,7 @@ def read_site(meters: Path, given: dict[str, Any]) -> MemorySystems:
 
 def _by_paper(meters: Path, given: dict[str, Any], *, unit: Unit) -> list[Release]:
     """Return one release per system by a mechanism of the paper's, in a random order."""
-    from sunveil.infer import record_span
+    from sunveil.fleet.blocks import record_span
     from sunveil.releases.release import release
 
     records, sky = _read(meters, given)
@@ -236,7 +338,7 @@ def _mount(found: Release) -> str:
 
 
 def _as_table(found: Sequence[Release]) -> str:
-    from sunveil.cli.show import aligned
+    from sunveil.cli._text import aligned
 
     head: tuple[str, ...] = ("release", "azimuth", "tilt", "DC capacity")
     rows: list[tuple[str, ...]] = [
@@ -256,3 +358,187 @@ def _as_table(found: Sequence[Release]) -> str:
     if first.expected is not None:
         lines.append(errors_line(first.expected))
     return "\n".join(lines)
+
+
+PRIVATE = "PRIVATE TO THE CURATOR: drawn from meter readings; do not publish it or pass it on."
+
+
+PUBLIC = (
+    "Public: drawn from simulated systems alone, whose physics is the inference's own; real systems"
+    " err by more where ε is large, as release says."
+)
+
+
+SIMULATED_PLACE = (39.74, -105.17)
+
+
+OWN_OPTIONS = (
+    click.option(
+        "--systems",
+        type=click.IntRange(1, 200),
+        default=6,
+        help="How many systems are simulated where no METERS are given.",
+    ),
+    click.option("--seed", type=click.IntRange(min=0), default=1, help="Same seed, same systems."),
+    click.option(
+        "--epsilon",
+        "epsilons",
+        type=float,
+        multiple=True,
+        help="Where to compute errors; several times for several. [0.01 to 10]",
+    ),
+    click.option("--azimuth", type=float, help="Known azimuth of the system in METERS. [degrees]"),
+    click.option("--tilt", type=float, help="Its known tilt. [degrees]"),
+    click.option("--capacity", type=float, help="Its known DC capacity. [kW]"),
+    click.option("--latitude", type=float, help="North positive. [degrees]"),
+    click.option("--longitude", type=float, help="East positive. [degrees]"),
+    click.option("--altitude", type=float, help="Above the sea; looked up if left out. [m]"),
+    CAPACITIES,
+)
+
+
+UTILITY_OUTPUT_OPTIONS = (
+    AS_JSON,
+    click.option(
+        "--out",
+        type=click.Path(path_type=Path),
+        metavar="FILE",
+        help="Write a figure (.png, .svg) or JSON (.json) there, whole or not at all.",
+    ),
+)
+
+
+@click.command("utility", context_settings={"show_default": True})
+@click.argument("meters", type=click.Path(path_type=Path), required=False)
+@taking(OWN_OPTIONS, READING_OPTIONS, WEATHER_OPTIONS, UTILITY_OUTPUT_OPTIONS)
+@click.pass_context
+def utility_command(
+    context: click.Context, /, *, meters: Path | None, as_json: bool, out: Path | None, **given: Any
+) -> None:
+    """Say how far releases are expected to be off, for every unit and mechanism, against ε.
+
+    Expectations are exact, not sampled. With METERS, one system's own readings are used, which
+    makes the answer private to the curator: errors are against its known plane and capacity, or
+    else against what infer says. Without, systems are simulated at --latitude and --longitude.
+    """
+    from sunveil.releases.expected_errors import EPSILONS, utility_curves
+
+    if out is not None:
+        _check_out(out, meters, given["weather"])
+    known = _simulated(given, context) if meters is None else [_metered(meters, given)]
+    curves = utility_curves(
+        list(progress(known, "scoring", total=len(known))), given["epsilons"] or EPSILONS
+    )
+    private = meters is not None
+    text = _curves_as_json(curves, private=private)
+    if out is not None:
+        _write(out, curves, text, private=private)
+        click.echo(f"Wrote {out}")
+    elif as_json:
+        click.echo(text)
+    else:
+        click.echo(_curves_as_table(curves))
+    click.echo(f"sunveil: {PRIVATE if private else PUBLIC}", err=True)
+
+
+def _check_out(out: Path, meters: Path | None, weather: str) -> None:
+    if out.suffix.lower() not in (".png", ".svg", ".json"):
+        raise ParameterError(f"--out {out} must end in .png, .svg or .json")
+    if out.suffix.lower() != ".json":
+        require_extras("report", purpose="a figure")
+    inputs = [path for path in (meters,) if path is not None]
+    check_target(out, *inputs, *([] if weather in WEATHER_NAMES else [Path(weather)]))
+
+
+def _simulated(given: dict[str, Any], context: click.Context) -> list[KnownSystem]:
+    from sunveil.releases.expected_errors import simulated_systems
+    from sunveil.site import Site
+
+    for name in ("azimuth", "tilt", "capacity"):
+        if context.get_parameter_source(name) is not ParameterSource.DEFAULT:
+            raise ParameterError(f"--{name} is about the system in METERS, and none is given")
+    if (given["latitude"] is None) != (given["longitude"] is None):
+        raise ParameterError("give both --latitude and --longitude, or neither")
+    if given["weather"] not in ("clearsky",):
+        raise ParameterError("simulated systems bring their own weather; leave --weather out")
+    latitude, longitude = SIMULATED_PLACE
+    if given["latitude"] is not None:
+        latitude, longitude = given["latitude"], given["longitude"]
+    return simulated_systems(
+        Site(latitude, longitude, given["altitude"]),
+        systems=given["systems"],
+        seed=given["seed"],
+        choices=make_choices(given),
+    )
+
+
+def _metered(meters: Path, given: dict[str, Any]) -> KnownSystem:
+    from sunveil.fleet.blocks import record_span
+    from sunveil.inference.infer import infer_record
+    from sunveil.releases.candidate_frame import frame_of
+    from sunveil.releases.expected_errors import KnownSystem
+    from sunveil.site import Plane, Site
+    from sunveil.weather.sources import get_weather
+
+    if given["latitude"] is None or given["longitude"] is None:
+        raise ParameterError("METERS need --latitude and --longitude, for the sun")
+    with pointing_to_schema(meters, given["schema"]):
+        records = read_records(meters, given)
+    if len(records) != 1:
+        raise ParameterError(f"{meters} has {len(records)} systems; give one system's readings")
+    record = records[0]
+    site = Site(given["latitude"], given["longitude"], given["altitude"])
+    extra = server_options(given["weather"], given)
+    weather = get_weather(given["weather"], site, *record_span(record), **extra)
+    plane_and_size = [given[name] for name in ("azimuth", "tilt", "capacity")]
+    if any(value is None for value in plane_and_size):
+        if any(value is not None for value in plane_and_size):
+            raise ParameterError("give --azimuth, --tilt and --capacity together, or none of them")
+        estimate = infer_record(record, weather)
+        plane_and_size = [estimate.surface_azimuth, estimate.surface_tilt, estimate.dc_capacity_kw]
+    azimuth, tilt, capacity = plane_and_size
+    frame = frame_of(record, weather, make_choices(given))
+    return KnownSystem(frame, record, Plane(azimuth, tilt), capacity)
+
+
+def _curves_as_json(curves: Sequence[Curve], *, private: bool) -> str:
+    content = {
+        "private": private,
+        "note": PRIVATE if private else PUBLIC,
+        "curves": [curve.to_dict() for curve in curves],
+    }
+    return json.dumps(content, indent=2, allow_nan=False)
+
+
+def _curves_as_table(curves: Sequence[Curve]) -> str:
+    from sunveil.cli._text import aligned
+
+    head = ("unit", "mechanism", "guarantee", "ε", "azimuth", "tilt", "DC capacity")
+    rows = [
+        (
+            curve.unit,
+            curve.mechanism,
+            curve.kind,
+            f"{epsilon:g}",
+            f"{curve.azimuth[i]:.1f}°",
+            f"{curve.tilt[i]:.1f}°",
+            "-" if curve.capacity is None else f"{curve.capacity[i]:.1f}%",
+        )
+        for curve in curves
+        for i, epsilon in enumerate(curve.epsilons)
+    ]
+    return "\n".join([aligned([head, *rows]), "", "Expected errors of a release, exact."])
+
+
+def _write(out: Path, curves: Sequence[Curve], text: str, *, private: bool) -> None:
+    if out.suffix.lower() == ".json":
+        write_whole(out, text + "\n", private=private)
+        return
+    from sunveil.plots.publication_figures import plot_utility
+    from sunveil.plots.style import loose_figure
+
+    figure = loose_figure(11.0, 4.4)
+    plot_utility(curves, private=private, axes=list(figure.subplots(1, 3)))
+    buffer = io.BytesIO()
+    figure.savefig(buffer, format=out.suffix.lower()[1:], dpi=150)
+    write_whole(out, buffer.getvalue(), private=private)

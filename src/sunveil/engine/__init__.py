@@ -1,17 +1,18 @@
-"""The engine: the same method for one system and for a million.
-
-A block is all systems that share a sky and a grid of times. What depends on the sky alone is made
-once; what depends on a system runs in a dozen small compiled kernels under a driver in Python.
-"""
+"""The inference itself: one method for one system and for a million."""
 
 from __future__ import annotations
 
-from sunveil.engine.any_block import infer_any_block
-from sunveil.engine.assumed import Clock, EngineOptions
-from sunveil.engine.block import infer_block
-from sunveil.engine.net_block import infer_net_block
-from sunveil.engine.outcomes import SAVINGS, BlockEstimates, reason
-from sunveil.engine.skytable import SkyTable, make_sky_table
+from typing import TYPE_CHECKING
+
+from sunveil._lazy import lazy_names
+
+if TYPE_CHECKING:
+    from sunveil.engine.infer import infer_any_block, infer_block
+    from sunveil.engine.net_meters import infer_net_block
+    from sunveil.engine.sky_tables import SkyTable, make_sky_table
+    from sunveil.estimates.estimates_table import BlockEstimates
+    from sunveil.estimates.flags_and_quality import SAVINGS, reason
+    from sunveil.estimates.inference_options import Clock, EngineOptions
 
 __all__ = [
     "SAVINGS",
@@ -25,3 +26,27 @@ __all__ = [
     "make_sky_table",
     "reason",
 ]
+
+__getattr__ = lazy_names(
+    __name__,
+    {
+        "sunveil.engine.infer": (
+            "infer_any_block",
+            "infer_block",
+        ),
+        "sunveil.engine.net_meters": ("infer_net_block",),
+        "sunveil.engine.sky_tables": (
+            "SkyTable",
+            "make_sky_table",
+        ),
+        "sunveil.estimates.estimates_table": ("BlockEstimates",),
+        "sunveil.estimates.flags_and_quality": (
+            "SAVINGS",
+            "reason",
+        ),
+        "sunveil.estimates.inference_options": (
+            "Clock",
+            "EngineOptions",
+        ),
+    },
+)

@@ -1,17 +1,4 @@
-"""How sure an estimate is: 90% intervals from the fit's own linearisation.
-
-Four things make an estimate wrong, and their covariances add:
-
-- the readings' scatter, by the spread of what blocks of readings say, since errors of the same days
-  hang together;
-- what the model does not know (haze, heat), by the information matrix with its priors;
-- the clock, by the response of the fit to a minute of it;
-- what differs from year to year and from system to system, by what real, labelled systems show
-  (:class:`~sunveil.engine.assumed.SystematicErrors`).
-
-The plane's covariance is carried in the coordinates of a point and turned into angles by drawing
-from it, so that a nearly flat plane gets the wide azimuth interval that it deserves.
-"""
+"""90% intervals: linearised fit, and the constants that calibrate them."""
 
 from __future__ import annotations
 
@@ -21,13 +8,17 @@ from statistics import NormalDist
 
 import numpy as np
 
-from sunveil.engine.assumed import TAIL, SystematicErrors
-from sunveil.engine.model import CAPACITY, EAST, NORTH
+from sunveil.engine.constants import TAIL, SystematicErrors
+from sunveil.engine.power_model import CAPACITY, EAST, NORTH
 from sunveil.site import Array
 
 DRAWS = 200
+
+
 # Where the draws spread over more of the circle than this, any azimuth will do. [degrees]
 ANY_AZIMUTH = 300.0
+
+
 # What is known of any system, so that readings which say nothing give wide intervals rather than
 # none: its plane within 100° and its capacity within a factor of twenty.
 _ANY_SYSTEM = np.diag([100.0**-2, 100.0**-2, 3.0**-2, 0.0, 0.0, 0.0, 0.0])
@@ -84,7 +75,7 @@ def covariances(
     points
         What was fitted, shape (systems, PARAMETERS).
     information, scatter, clock
-        As :func:`sunveil.engine.model.inform` fills them.
+        As :func:`sunveil.engine.power_model.inform` fills them.
     correlated
         How many readings err alike.
     errors

@@ -1,12 +1,4 @@
-"""Kernels that tell generation from load hour by hour, where the plane of a net meter is known.
-
-Hours are a chain of states, of the sky by day and of the load by day and night: each of four skies,
-from clear to overcast, with a histogram of clearness, and a usual or a high load, lognormal both.
-Clearness is summed out over its bins.
-
-numba keeps what it compiled by the file that a kernel stands in: a kernel calls none of another
-file, and takes no number from one.
-"""
+"""Kernels for net meters: the likelihood of one reading, integrated over load and clearness."""
 
 from __future__ import annotations
 
@@ -17,26 +9,51 @@ from numba import njit
 
 kernel = njit(cache=True, nogil=True, error_model="numpy")
 
+
 # What an interval is: nothing was read, generation less load, at most zero, or a load at night.
-NONE, EXACT, AT_MOST_ZERO, NIGHT = 0, 1, 2, 3
+HOUR_NONE, HOUR_EXACT, HOUR_AT_MOST_ZERO, HOUR_NIGHT = 0, 1, 2, 3
+
+
 # Skies, from clear to overcast, and loads: usual, high and held.
 SKIES, LOADS = 4, 3
+
+
 # The load that takes whatever is left: a battery, which holds the meter near zero.
 HELD = 2
+
+
 STATES = SKIES * LOADS
+
+
 # Rows of what is told of an interval: expected clearness, the ends of its band, expected load [kW].
-CLEARNESS, LOW, HIGH, LOAD = 0, 1, 2, 3
+HOUR_CLEARNESS, LOW, HIGH, LOAD = 0, 1, 2, 3
+
+
 TOLD = 4
+
+
 # How likely a load at night is, as a density of its logarithm, while a battery is at work.
 HELD_AT_NIGHT = 0.1
+
+
 # What is outside a 90% band on either side.
 _TAIL = 0.05
+
+
 _ROOT_HALF, _INVERSE_ROOT = math.sqrt(0.5), 1.0 / math.sqrt(2.0 * math.pi)
+
+
 # No load is as small [kW], and bins that are less likely are left out of expectations.
 _LEAST, _NOTHING = 1e-9, 1e-5
+
+
 # The normal distribution function in steps of a 64th, between which lines are drawn.
 _FAR, _STEPS = 8.0, 64.0
+
+
 _GRID = np.arange(-_FAR, _FAR + 2.0 / _STEPS, 1.0 / _STEPS)
+
+
 _SHARES = np.cumsum(np.exp(-0.5 * (_GRID - 0.5 / _STEPS) ** 2)) * (_INVERSE_ROOT / _STEPS)
 
 
@@ -72,12 +89,12 @@ def lay_loads(reading, kind, model, edges, offset, logs):  # type: ignore[no-unt
         night, its first column with the load.
     """
     for t in range(len(reading)):
-        if kind[t] == NIGHT:
+        if kind[t] == HOUR_NIGHT:
             logs[t, 0] = math.log(max(-reading[t], _LEAST)) - offset[t]
-        elif kind[t] == EXACT:
+        elif kind[t] == HOUR_EXACT:
             for k in range(len(edges)):
                 logs[t, k] = math.log(max(edges[k] * model[t] - reading[t], _LEAST)) - offset[t]
-        elif kind[t] == AT_MOST_ZERO:
+        elif kind[t] == HOUR_AT_MOST_ZERO:
             for k in range(len(edges) - 1):
                 middle = 0.5 * (edges[k] + edges[k + 1])
                 logs[t, k] = math.log(max(middle * model[t], _LEAST)) - offset[t]
@@ -96,7 +113,7 @@ def _fill_bins(kind, logs, model, edges, centre, width, idle, bins):  # type: ig
         share = (1.0 - rare) * _below((logs[k] - centre) / width)
         if rare > 0.0:
             share += rare if logs[k] > small else rare * math.exp(logs[k] - small)
-        if kind == AT_MOST_ZERO:
+        if kind == HOUR_AT_MOST_ZERO:
             if k < len(bins):
                 bins[k] = 1.0 - share
         elif k > 0:
@@ -108,7 +125,7 @@ def _fill_bins(kind, logs, model, edges, centre, width, idle, bins):  # type: ig
 def _fill_held(reading, kind, model, edges, held, bins):  # type: ignore[no-untyped-def]
     """Fill how likely a daylight reading is in each bin while the meter is held near zero."""
     density = 1.0
-    if kind == EXACT:
+    if kind == HOUR_EXACT:
         density = 0.5 * math.exp(-abs(reading) / held) / held
     for k in range(len(bins)):
         bins[k] = density if edges[k + 1] * model > reading else 0.0
@@ -145,7 +162,7 @@ def emit(reading, kind, model, logs, skies, which, edges, load, held, floor, bin
         for high in range(LOADS):
             if high == HELD:
                 _fill_held(reading[t], kind[t], model[t], edges, held, bins[t, high])
-            elif kind[t] == EXACT or kind[t] == AT_MOST_ZERO:
+            elif kind[t] == HOUR_EXACT or kind[t] == HOUR_AT_MOST_ZERO:
                 idle = (rare if high == 0 else 0.0), small
                 _fill_bins(
                     kind[t], logs[t], model[t], edges, centre[high, c], width[high, c], idle,
@@ -153,12 +170,12 @@ def emit(reading, kind, model, logs, skies, which, edges, load, held, floor, bin
                 )  # fmt: skip
             for sky in range(SKIES):
                 value = 1.0
-                if kind[t] == NIGHT and high == HELD:
+                if kind[t] == HOUR_NIGHT and high == HELD:
                     value = HELD_AT_NIGHT
-                elif kind[t] == NIGHT:
+                elif kind[t] == HOUR_NIGHT:
                     z = (logs[t, 0] - centre[high, c]) / width[high, c]
                     value = math.exp(-0.5 * z * z) * _INVERSE_ROOT / width[high, c] + 1e-3
-                elif kind[t] != NONE:
+                elif kind[t] != HOUR_NONE:
                     value = floor
                     for k in range(len(edges) - 1):
                         value += skies[which[t], sky, k] * bins[t, high, k]
@@ -191,14 +208,14 @@ def tell(  # type: ignore[no-untyped-def]
     sums[:] = 0.0
     for t in range(len(kind)):
         c = cell[t]
-        if kind[t] == NIGHT:
+        if kind[t] == HOUR_NIGHT:
             for i in range(STATES):
                 if i % LOADS == HELD:
                     continue
                 for power in range(3):
                     sums[i % LOADS, power, c] += found[t, i] * logs[t, 0] ** power
             continue
-        if kind[t] == NONE:
+        if kind[t] == HOUR_NONE:
             continue
         weights[:] = 0.0
         expected, scale = 0.0, math.exp(offset[t])
@@ -219,7 +236,7 @@ def tell(  # type: ignore[no-untyped-def]
                 if high == HELD:
                     expected += weight * 0.5 * (edges[k] + edges[k + 1]) * model[t] / scale
                     continue
-                if kind[t] == EXACT:
+                if kind[t] == HOUR_EXACT:
                     least = max(edges[k] * model[t] - reading[t], 0.0)
                     most = edges[k + 1] * model[t] - reading[t]
                     log = math.log(max(0.5 * (least + most), _LEAST)) - offset[t]
@@ -260,4 +277,4 @@ def _summed_up(weights, edges, told, t):  # type: ignore[no-untyped-def]
         if sofar < 1.0 - _TAIL <= sofar + part:
             told[HIGH, t] = edges[k] + span * (1.0 - _TAIL - sofar) / part
         sofar += part
-    told[CLEARNESS, t] = mean
+    told[HOUR_CLEARNESS, t] = mean

@@ -1,14 +1,4 @@
-"""Kernels for net meters: how likely readings are, and what they say of plane, load and clouds.
-
-A reading is ``c · G - L``: clearness times the clear power of a plane, less a load whose logarithm
-is normal. The clearness is hidden. It has a histogram over bins, one while it is clear (narrow
-about 1) and one under clouds, and clear and cloudy intervals follow each other within a day as a
-chain of two states. All of it is summed out exactly: a bin adds the load's distribution function
-between its ends.
-
-numba keeps what it compiled by the file that a kernel stands in: a kernel calls none of another
-file, and takes no number from one.
-"""
+"""Kernels for net meters: likelihood of a record and of chains of hours."""
 
 from __future__ import annotations
 
@@ -17,30 +7,50 @@ import math
 import numpy as np
 from numba import njit
 
-kernel = njit(cache=True, nogil=True, error_model="numpy")
-
 # What a reading is: none, generation less load, or at most zero.
 NONE, EXACT, AT_MOST_ZERO = 0, 1, 2
+
+
 # Rows of what is found of each interval: how likely it is to be clear; the log-likelihood's
 # derivatives by the clear power [1/kW] and by the mean logarithm of the load; and the clearness
 # that is expected.
 CLEAR, BY_MODEL, BY_LOAD, CLEARNESS = 0, 1, 2, 3
+
+
 FOUND = 4
+
+
 # What is kept of an interval before its day is known: likelihoods while clear and under clouds, and
 # their derivatives by clear power and by load.
 _PLAIN = 6
+
+
 _ROOT_HALF, _INVERSE_ROOT = math.sqrt(0.5), 1.0 / math.sqrt(2.0 * math.pi)
+
+
 # Bins that are less likely are left out of expectations.
 _NOTHING = 1e-5
+
+
 # No load is as small. [kW]
 _LEAST = 1e-9
+
+
 # Beyond so many standard deviations a normal distribution has nothing.
 _FAR = 8.0
+
+
 # Its distribution function and density in steps of a 64th, between which lines are drawn: a load's
 # shape is not known to more digits, and a table is read three times as fast.
 _STEPS = 64.0
+
+
 _GRID = np.arange(-_FAR, _FAR + 2.0 / _STEPS, 1.0 / _STEPS)
+
+
 _HEIGHTS = np.exp(-0.5 * _GRID**2) * _INVERSE_ROOT
+
+
 _SHARES = np.cumsum(np.exp(-0.5 * (_GRID - 0.5 / _STEPS) ** 2)) * (_INVERSE_ROOT / _STEPS)
 
 
@@ -48,6 +58,9 @@ _SHARES = np.cumsum(np.exp(-0.5 * (_GRID - 0.5 / _STEPS) ** 2)) * (_INVERSE_ROOT
 def _below(z):  # type: ignore[no-untyped-def]
     """Return the normal distribution function."""
     return 0.5 * math.erfc(-z * _ROOT_HALF)
+
+
+kernel = njit(cache=True, nogil=True, error_model="numpy")
 
 
 @kernel
@@ -286,3 +299,109 @@ def gather(scores, by_load, cell, information, crossed, own, gradient, pull):  #
                 total += scores[i, t] * scores[j, t]
             information[i, j] = total
             information[j, i] = total
+
+
+@njit(inline="always")
+def _follow(state, skies, loads, part, out):  # type: ignore[no-untyped-def]
+    """Fill how likely states are an interval later; ``part`` is room for as many."""
+    for sky in range(len(skies)):
+        for load in range(len(loads)):
+            total = 0.0
+            for other in range(len(skies)):
+                total += state[other * len(loads) + load] * skies[other, sky]
+            part[sky * len(loads) + load] = total
+    for sky in range(len(skies)):
+        for load in range(len(loads)):
+            total = 0.0
+            for other in range(len(loads)):
+                total += part[sky * len(loads) + other] * loads[other, load]
+            out[sky * len(loads) + load] = total
+
+
+@njit(inline="always")
+def _count_loads(state, skies, loads, both, share, part, counts):  # type: ignore[no-untyped-def]
+    """Add how likely each load follows each."""
+    for sky in range(len(skies)):
+        for load in range(len(loads)):
+            total = 0.0
+            for other in range(len(skies)):
+                total += state[other * len(loads) + load] * skies[other, sky]
+            part[sky * len(loads) + load] = total * share
+    for load in range(len(loads)):
+        for after in range(len(loads)):
+            total = 0.0
+            for sky in range(len(skies)):
+                total += part[sky * len(loads) + load] * both[sky * len(loads) + after]
+            counts[load, after] += loads[load, after] * total
+
+
+@njit(inline="always")
+def _count_skies(state, skies, loads, both, share, counts):  # type: ignore[no-untyped-def]
+    """Add how likely each sky follows each."""
+    for sky in range(len(skies)):
+        for after in range(len(loads)):
+            total = 0.0
+            for load in range(len(loads)):
+                total += state[sky * len(loads) + load] * loads[load, after]
+            for other in range(len(skies)):
+                pair = total * both[other * len(loads) + after] * share
+                counts[sky, other] += skies[sky, other] * pair
+
+
+@kernel
+def chain(plain, first, start, skies, loads, found, counts):  # type: ignore[no-untyped-def]
+    """Fill how likely each state is at each interval; return the log-likelihood.
+
+    Parameters
+    ----------
+    plain
+        How likely readings are in each state.
+    first
+        Where the sky is drawn anew: at night, and at the first interval of a day.
+    start
+        How likely each sky is then.
+    skies, loads
+        How likely each sky, and each load, follows each.
+    found
+        Filled, shape (intervals, states); a state is a sky and a load, which runs faster.
+    counts
+        Filled: skies that follow each other, as ``skies``, and loads, as ``loads``.
+    """
+    many, size = plain.shape
+    anew = np.empty(skies.shape)
+    for i in range(len(skies)):
+        for j in range(len(start)):
+            anew[i, j] = start[j]
+    state, after = np.empty(size), np.ones(size)
+    both, ahead, part = np.empty(size), np.empty(size), np.empty(size)
+    sky_counts, load_counts = counts
+    sky_counts[:], load_counts[:] = 0.0, 0.0
+    for i in range(size):
+        state[i] = start[i // len(loads)] / len(loads)
+    total = 0.0
+    for t in range(many):
+        if t > 0:
+            _follow(found[t - 1], anew if first[t] else skies, loads, part, state)
+        scale = 0.0
+        for i in range(size):
+            state[i] *= plain[t, i]
+            scale += state[i]
+        total += math.log(scale)
+        for i in range(size):
+            found[t, i] = state[i] / scale
+    for t in range(many - 1, -1, -1):
+        if t < many - 1:
+            step = anew if first[t + 1] else skies
+            for i in range(size):
+                both[i] = plain[t + 1, i] * after[i]
+            _follow(both, step.T, loads.T, part, ahead)
+            scale = 0.0
+            for i in range(size):
+                scale += found[t, i] * ahead[i]
+            _count_loads(found[t], step, loads, both, 1.0 / scale, part, load_counts)
+            if not first[t + 1]:
+                _count_skies(found[t], step, loads, both, 1.0 / scale, sky_counts)
+            for i in range(size):
+                found[t, i] *= ahead[i] / scale
+                after[i] = ahead[i] / scale
+    return total

@@ -1,17 +1,4 @@
-"""The power of single-axis trackers under a sky: pvlib's tracking, compiled.
-
-A tracker's axis lies flat, and its modules turn about it as :func:`pvlib.tracking.singleaxis` turns
-them: towards the sun, as far as the greatest angle allows, and back at low sun where they
-backtrack, so far that no row shades the next. The light on them, and what they make of it, are
-those of :mod:`sunveil.engine.model`, with another normal at each of the two instants of an
-interval.
-
-A *point* of a tracker is eight numbers: where the axis points [degrees]; the ground coverage ratio,
-zero for one that does not backtrack; the greatest angle [degrees]; then the logarithm of the DC
-capacity [kW], haze, heat, the haze's season and the logarithm of the inverter's limit [kW], as
-those of a plane. One whose greatest angle is beyond 90° faces the sun at all times, as trackers
-with two axes do.
-"""
+"""Kernels: single-axis tracker power."""
 
 from __future__ import annotations
 
@@ -21,8 +8,8 @@ import numpy as np
 from numba import njit
 from numpy.typing import NDArray
 
-from sunveil.engine.assumed import TYPICAL_HAZE, modifiers_by_degree
-from sunveil.engine.model import (
+from sunveil.engine.constants import TYPICAL_HAZE, Numbers, modifiers_by_degree
+from sunveil.engine.power_model import (
     CIRCUMSOLAR,
     CLOUD,
     COOLING,
@@ -40,20 +27,26 @@ from sunveil.engine.model import (
     SUN_UP,
     UNLIMITED,
     WARMTH,
-    Numbers,
 )
 from sunveil.site import Array, Mount
 
 Matrix = NDArray[np.float32]
 
+
 # The greatest angle that stands for two axes. [degrees]
 TWO_AXES = 180.0
+
+
 AXIS, COVERAGE, MOST, T_CAPACITY, T_HAZE, T_HEAT, T_SEASON, T_LIMIT = range(8)
+
+
 TRACKER_PARAMETERS = 8
+
 
 # Trackers that fits start from: how far apart their axes are [degrees], and the rest of them as
 # farms usually are: coverage or no backtracking, and greatest angle [degrees].
 AXIS_STEP, USUAL_COVERAGE, USUAL_MOST = 15.0, 0.38, 52.0
+
 
 # Rows of a sky as the kernel below reads them, pairs of instants first; clouds, which only fits
 # look at, last.
@@ -61,16 +54,26 @@ _PAIRS = (
     *(SUN_EAST, SUN_NORTH, SUN_UP, CIRCUMSOLAR, DOME, HORIZON, LEAST_DIFFUSE),
     *(DNI, GHI, DNI_FADE, GHI_FADE),
 )
+
+
 _ORDER = [row + node for row in _PAIRS for node in range(2)] + [COOLING, WARMTH, SEASON, CLOUD]
+
+
 CLOUDS = len(_ORDER) - 1
+
 
 kernel = njit(
     cache=True, nogil=True, error_model="numpy", fastmath={"reassoc", "contract", "arcp", "nsz"}
 )
 
+
 # PVWatts' part-load curve.
 _A, _B, _C = np.float32(0.9858), np.float32(0.0162), np.float32(0.0059)
+
+
 _ONE, _TWO, _ZERO, _HALF = np.float32(1), np.float32(2), np.float32(0), np.float32(0.5)
+
+
 _SIXTH, _24TH, _32ND, _16 = (
     np.float32(1 / 6),
     np.float32(1 / 24),

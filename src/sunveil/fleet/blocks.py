@@ -1,21 +1,148 @@
-"""Systems that share intervals, clock and label: the matrices that are fitted."""
+"""Block: systems on a common grid as a matrix."""
 
 from __future__ import annotations
 
+import datetime as dt
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 import numpy as np
+from numba import njit
 from numpy.typing import NDArray
 
-from sunveil.fleet.inspect import inspect
-from sunveil.fleet.job import RunContext
-from sunveil.fleet.layouts import FileLayout, Stamp
-from sunveil.fleet.scatter import Power, scatter
-from sunveil.fleet.survey import Survey
-from sunveil.meters.options import Unit
-from sunveil.meters.record import SHORT_INTERVAL, Label, Record
-from sunveil.timegrid import TimeGrid
+from sunveil.errors import MeterError
+from sunveil.fleet.file_layouts import FileLayout, Stamp
+from sunveil.fleet.run_context import RunContext
+from sunveil.fleet.survey import Runs, Survey
+from sunveil.fleet.unusual_records import Power, inspect
+from sunveil.meters.quality_rules import SENTINELS
+from sunveil.meters.reading_options import Unit
+from sunveil.meters.record import SHORT_INTERVAL, Label, Record, prepared
+from sunveil.site import DAY, Array, TimeGrid
+
+if TYPE_CHECKING:
+    from sunveil.inference.fleet_part import Span
+
+
+def scatter(
+    runs: Runs,
+    values: NDArray[np.float32],
+    axis: TimeGrid,
+    row: NDArray[np.int32],
+    *,
+    shift: int,
+    factor: float,
+    needs_review: NDArray[np.uint8],
+    power: Power,
+) -> None:
+    """Put the readings of some systems on an axis, and mark those that do not stand on it.
+
+    Parameters
+    ----------
+    runs
+        Runs of rows.
+    values
+        The reading of each row. [the unit of the source]
+    axis
+        The intervals.
+    row
+        The matrix's row of each system by its local number, -1 for none.
+    shift
+        From a stamp back to the start of its interval. [s]
+    factor
+        Turns a reading into kW.
+    needs_review
+        By local number; set where a reading is off the axis, twice there, or infinite.
+    power
+        What is written, whatever it held: one row per system, NaN where there is no reading. [kW]
+    """
+    first = axis.first + shift
+    blanks = tuple(np.float32(each) for each in SENTINELS)
+    _scatter(runs, values, row, first, axis.step, np.float32(factor), blanks, needs_review, power)
+
+
+def compile_kernels() -> None:
+    """Compile what lays rows out, for the types that it is called with."""
+    nothing = np.empty((0, 5), dtype=np.int64)
+    power, rows = np.empty((1, 1), dtype=np.float32), np.zeros(1, dtype=np.int32)
+    review = np.zeros(1, dtype=np.uint8)
+    axis = TimeGrid(0, 3600, 1)
+    scatter(nothing, power[0], axis, rows, shift=0, factor=1.0, needs_review=review, power=power)
+
+
+@njit(cache=True, nogil=True)
+def _scatter(runs, values, row, first, step, factor, blanks, needs_review, power):  # type: ignore[no-untyped-def]
+    """Lay runs (r, 5) of values (n,) onto the rows of power (systems, intervals). [s, kW]
+
+    The other parameters are those of :func:`scatter`, with the start of the axis as its stamps
+    have it [s since 1970], and what loggers write where there is no reading.
+    """
+    count = power.shape[1]
+    # how far each row is written: what comes behind stands on nothing
+    written = np.zeros(len(power), dtype=np.int64)
+    for run in range(len(runs)):
+        s = runs[run, 0]
+        if row[s] < 0:
+            continue
+        length = runs[run, 4]
+        away = runs[run, 1] - first
+        place = away // step
+        stride = 1 if length == 1 else runs[run, 2] // step
+        even = length == 1 or stride * step == runs[run, 2]
+        last = place + (length - 1) * stride
+        if away < 0 or place * step != away or not even or last >= count:
+            needs_review[s] = 1
+            continue
+        source = values[runs[run, 3] : runs[run, 3] + length]
+        line = power[row[s]]
+        done = written[row[s]]
+        if stride == 1 and place >= done:
+            line[done:place] = np.nan
+            strange = _append(source, factor, blanks, line[place : last + 1])
+        else:
+            line[done : last + 1] = np.nan
+            strange = _insert(source, factor, blanks, line[place:], stride)
+        written[row[s]] = max(done, last + 1)
+        if strange:
+            needs_review[s] = 1
+    for s in range(len(power)):
+        power[s, written[s] :] = np.nan
+
+
+@njit(cache=True, nogil=True)
+def _append(source, factor, blanks, target):  # type: ignore[no-untyped-def]
+    """Turn readings (n,) into kW in a target (n,); return whether one is infinite."""
+    endless = False
+    for k in range(len(source)):
+        value = source[k]
+        missing = False
+        for blank in blanks:
+            missing |= value == blank
+        endless |= np.isinf(value)
+        # adding zero turns -0.0 into 0.0
+        target[k] = np.float32(np.nan) if missing else value * factor + np.float32(0.0)
+    return endless
+
+
+@njit(cache=True, nogil=True)
+def _insert(source, factor, blanks, target, stride):  # type: ignore[no-untyped-def]
+    """Put readings (n,) as kW at every so many places of a target.
+
+    Return whether one is infinite, or stands where another was.
+    """
+    strange = False
+    for k in range(len(source)):
+        value = source[k]
+        missing = False
+        for blank in blanks:
+            missing |= value == blank
+        if stride > 1 and (missing or np.isnan(value)):
+            continue  # what lies between may be a run of its own
+        strange |= not np.isnan(target[k * stride]) or np.isinf(value)
+        target[k * stride] = np.float32(np.nan) if missing else value * factor + np.float32(0.0)
+    return strange
+
 
 # Over a longer span than this, systems are placed on the calendar years that they have. [s]
 _LONGEST = 5 * 366 * 86400
@@ -206,3 +333,78 @@ def _record_frame(record: Record, context: RunContext) -> BlockFrame:
         span = int(starts[0]), int(starts[1]) - step
     axis = _axis(step, low % step, span)
     return BlockFrame(axis, record.timezone, record.label, record.label_known, bool(record.net))
+
+
+def grid_of(record: Record) -> TimeGrid:
+    """Return the grid of times from a record's first reading to its last."""
+    step = round(record.interval_minutes * 60.0)
+    first, last = record.times[[0, -1]].astype("datetime64[s]").astype(np.int64).tolist()
+    return TimeGrid(first, step, (last - first) // step + 1)
+
+
+def on_grid(records: Sequence[Record], grid: TimeGrid) -> NDArray[np.float32]:
+    """Return the readings of records on a grid, NaN where there is none. [kW]"""
+    power = np.full((len(records), grid.count), np.nan, dtype=np.float32)
+    for row, record in zip(power, records, strict=True):
+        starts = record.times.astype("datetime64[s]").astype(np.int64)
+        row[(starts - grid.first) // grid.step] = record.power_kw
+    return power
+
+
+def time_grid_of(record: Record, *, longitude: float) -> TimeGrid:
+    """Return the whole solar days between the first and the last row of a record's source.
+
+    Parameters
+    ----------
+    record
+        As :func:`prepared` returns it.
+    longitude
+        Of the system, which says when its solar days begin. [degrees east]
+
+    Privacy
+    -------
+    Public: it depends on which rows the source has, with a reading or without.
+    """
+    step = round(record.interval_minutes * 60.0)
+    # of the rows, not of the readings: that a reading is missing is private
+    first, last = (int(end.astype("datetime64[s]").astype(np.int64)) for end in record.extent)
+    turn = round(longitude * 240.0)
+    before = ((first + turn) % DAY) // step
+    count = before + (last - first) // step + 1
+    return TimeGrid(first - before * step, step, -(-count * step // DAY) * DAY // step)
+
+
+def power_on(time_grid: TimeGrid, record: Record) -> Array:
+    """Return a record's power on a grid of times. [kW]
+
+    Where there is no reading it is 0, which agrees with no candidate; NaN of a net meter.
+
+    Refuses a record whose intervals are not those of the grid, without telling a reading.
+    """
+    held = prepared(record)
+    if round(held.interval_minutes * 60.0) != time_grid.step:
+        raise MeterError(
+            f"system {record.system_id} has intervals of {held.interval_minutes:g} minutes, and"
+            f" the release was framed for {time_grid.step / 60.0:g}"
+        )
+    seconds = held.times.astype("datetime64[s]").astype(np.int64)
+    place, off = np.divmod(seconds - time_grid.first, time_grid.step)
+    if len(place) and (off.any() or place.min() < 0 or place.max() >= time_grid.count):
+        raise MeterError(
+            f"system {record.system_id} has stamps outside the times that the release was"
+            " framed for"
+        )
+    power: Array = np.full(time_grid.count, np.nan if record.net else 0.0)
+    power[place] = held.power_kw
+    return power
+
+
+MARGIN = dt.timedelta(days=2)
+
+
+def record_span(record: Record) -> Span:
+    """Return the span of a record with a margin for wrong clocks, in UTC."""
+    import pandas as pd
+
+    first, last = (pd.Timestamp(t, tz="UTC") for t in record.extent)
+    return first - MARGIN, last + MARGIN

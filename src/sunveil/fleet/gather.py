@@ -1,8 +1,4 @@
-"""Bringing together what is spread: readings of one system in many files, or neighbours far apart.
-
-Each source file is read once and parted into as many files as the plan has parts, in a folder that
-gets its name when it is whole; what was done stays done when a run is stopped.
-"""
+"""Readings of a system that are spread over files, brought together."""
 
 from __future__ import annotations
 
@@ -17,13 +13,14 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from sunveil.fleet.database import cursor, named, parquet, quoted
-from sunveil.fleet.job import RunContext
-from sunveil.fleet.reading import hashes
-from sunveil.fleet.source import SourceFile
+from sunveil.fleet.duckdb_reader import cursor, hashes, parquet, quoted
+from sunveil.fleet.file_layouts import SourceFile, named
+from sunveil.fleet.run_context import RunContext
 
 # Small files are taken together up to this size. [readings]
 _TOGETHER = 4_000_000
+
+
 _UNREAD = "unread.json"
 
 

@@ -1,5 +1,31 @@
-"""Promises, and the durable record of what has been spent against them.
+"""Promises, and the durable record of what has been spent against them."""
 
-Nothing here reads a meter or draws an answer: a release is charged here before it is drawn, and its
-answer is kept here after.
-"""
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from sunveil._lazy import lazy_names
+
+if TYPE_CHECKING:
+    from sunveil.ledger.ledger import Ledger
+    from sunveil.ledger.promises import Promise, Question
+    from sunveil.ledger.yearly_schedule import YearlySchedule
+
+__all__ = [
+    "Ledger",
+    "Promise",
+    "Question",
+    "YearlySchedule",
+]
+
+__getattr__ = lazy_names(
+    __name__,
+    {
+        "sunveil.ledger.ledger": ("Ledger",),
+        "sunveil.ledger.promises": (
+            "Promise",
+            "Question",
+        ),
+        "sunveil.ledger.yearly_schedule": ("YearlySchedule",),
+    },
+)

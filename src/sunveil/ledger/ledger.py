@@ -1,48 +1,243 @@
-"""The ledger: charge durably, then draw, then keep the answer."""
+"""Ledger: charge, then draw, then keep; queries."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
+from typing import Any, Self
 
-from sqlalchemy import Connection, Row, select, update
+from sqlalchemy import Connection, Engine, Row, select, update
 
-from sunveil.checked import checked
+from sunveil._options import checked
 from sunveil.errors import LedgerConflict, ParameterError
-from sunveil.ledger.amounts import to_nano
-from sunveil.ledger.charging import charge_question, keep_answer
-from sunveil.ledger.database import (
+from sunveil.ledger.analyst_shares import AnalystShare, give_share, shares_of_dataset
+from sunveil.ledger.charges import (
+    charge_question,
+    cost_to_household,
+    keep_answer,
+    pending_charges,
+    register_systems,
+    turns_of,
+    write_promise,
+)
+from sunveil.ledger.hash_chain import Entry, HighWaterMark, HighWaterMarks
+from sunveil.ledger.ledger_database import (
+    datasets,
     default_marks,
+    entries,
+    location_of,
     open_engine,
+    prepare,
     reading,
     translated_errors,
+    turns,
 )
-from sunveil.ledger.high_water import HighWaterMark, HighWaterMarks
-from sunveil.ledger.households import SystemHome
-from sunveil.ledger.integrity import (
+from sunveil.ledger.move_ledger import check_open
+from sunveil.ledger.promises import (
+    Answer,
+    Dataset,
+    Promise,
+    Question,
+    SystemHome,
+    as_json,
+    check_name,
+)
+from sunveil.ledger.statements import (
+    LedgerStatement,
+    append_entry,
+    as_dataset,
+    count_two_keys,
+    entries_after,
+    find_row,
+    make_statement,
+    member_rows,
+)
+from sunveil.ledger.verify_chain import (
+    FORGOTTEN,
     IntegrityCheck,
+    Verdict,
+    answers_of_series,
     conflict_of,
     kept_answer,
+    verify_row,
 )
-from sunveil.ledger.moving import check_open
-from sunveil.ledger.opening import prepare
-from sunveil.ledger.pending import pending_charges, turns_of
-from sunveil.ledger.promise import Promise
-from sunveil.ledger.promising import write_promise
-from sunveil.ledger.reader import LedgerReader
-from sunveil.ledger.records import Answer, Dataset, Question, account_of, as_json, check_name
-from sunveil.ledger.registering import register_systems
-from sunveil.ledger.rows import (
-    append_entry,
-    find_row,
-)
-from sunveil.ledger.schema import datasets, entries, turns
-from sunveil.ledger.shares import give_share
-from sunveil.ledger.verify import FORGOTTEN, Verdict
+from sunveil.privacy.guarantees import from_nano, to_nano
 
-__all__ = ["Answer", "Dataset", "Ledger", "Promise", "Question", "Verdict", "account_of"]
+
+class LedgerReader:
+    """The half of a ledger that changes nothing: datasets, shares, answers, entries, verdicts.
+
+    Parameters
+    ----------
+    engine
+        The open database.
+    marks
+        Where high-water marks are kept.
+    """
+
+    def __init__(self, engine: Engine, marks: HighWaterMarks) -> None:
+        self._engine, self._marks = engine, marks
+
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}({location_of(self._engine)!r})"
+
+    def close(self) -> None:
+        """Close all connections to the database."""
+        self._engine.dispose()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    # -- datasets and analysts
+
+    def withdrawn(self) -> list[str]:
+        """Return the datasets whose promise was withdrawn, sorted by name."""
+        closed = select(datasets.c.name).join(entries, entries.c.dataset_id == datasets.c.id)
+        with reading(self._engine) as connection:
+            found = connection.execute(closed.where(entries.c.kind == "withdrawn"))
+            return sorted(found.scalars())
+
+    @checked
+    def dataset(self, name: str) -> Dataset:
+        """Return a dataset by its name, with its promise and what is spent."""
+        with reading(self._engine) as connection:
+            return as_dataset(connection, find_row(connection, name))
+
+    def datasets(self) -> list[Dataset]:
+        """Return all datasets, sorted by name."""
+        with reading(self._engine) as connection:
+            rows = connection.execute(select(datasets).order_by(datasets.c.name)).all()
+            return [as_dataset(connection, row) for row in rows]
+
+    def names(self) -> list[str]:
+        """Return the names of all datasets, also of those whose promise cannot be read."""
+        with reading(self._engine) as connection:
+            return list(
+                connection.execute(select(datasets.c.name).order_by(datasets.c.name)).scalars()
+            )
+
+    @checked
+    def shares(self, dataset: str) -> list[AnalystShare]:
+        """Return the analysts' shares of a dataset, by name."""
+        with reading(self._engine) as connection:
+            find_row(connection, dataset)
+            return shares_of_dataset(connection, dataset)
+
+    # -- questions
+
+    @checked
+    def kept(self, dataset: str, question: Question) -> Answer | None:
+        """Return the answer of a question that was asked before."""
+        with reading(self._engine) as connection:
+            return kept_answer(connection, find_row(connection, dataset), question.digest(dataset))
+
+    @checked
+    def kept_series(self, dataset: str, series: str) -> list[Answer]:
+        """Return the kept answers of a series, oldest first."""
+        with reading(self._engine) as connection:
+            return answers_of_series(connection, find_row(connection, dataset), series)
+
+    @checked
+    def pending(self, dataset: str, question: Question) -> int | None:
+        """Return the place of a charge that was paid for a question and has no answer.
+
+        Whoever asks the question draws on it, whoever paid it.
+        """
+        with reading(self._engine) as connection:
+            row, digest = find_row(connection, dataset), question.digest(dataset)
+            if kept_answer(connection, row, digest) is not None:
+                return None
+            return pending_charges(connection, row).get(digest)
+
+    @checked
+    def unanswered(self, dataset: str) -> frozenset[str]:
+        """Return the digests of questions that were paid and have no answer, or none yet."""
+        with reading(self._engine) as connection:
+            return frozenset(pending_charges(connection, find_row(connection, dataset)))
+
+    @checked
+    def cost(self, dataset: str, question: Question) -> float:
+        """Return what a question would cost a household at most, or refuse it."""
+        with reading(self._engine) as connection:
+            cost, meters = cost_to_household(connection, find_row(connection, dataset), question)
+            return from_nano(cost * meters)
+
+    @checked
+    def due(self, dataset: str, question: Question) -> float:
+        """Return what asking would spend now: nothing where it is kept, or paid already."""
+        cost = self.cost(dataset, question)
+        paid = self.kept(dataset, question) or self.pending(dataset, question)
+        return cost if paid is None else 0.0
+
+    # -- looking at it
+
+    @checked
+    def statement(self, dataset: str, question: Question | None = None) -> LedgerStatement:
+        """Return a dataset's promise, spending and mark of one moment, and a question's charge."""
+        with reading(self._engine) as connection:
+            digest = None if question is None else question.digest(dataset)
+            return make_statement(connection, find_row(connection, dataset), digest)
+
+    @checked
+    def entries(self, dataset: str) -> list[Entry]:
+        """Return all entries of a dataset's chain, oldest first."""
+        with reading(self._engine) as connection:
+            row = find_row(connection, dataset)
+            return [entry for entry, _ in entries_after(connection, row.id, 0)]
+
+    @checked
+    def members(self, dataset: str) -> list[dict[str, Any]]:
+        """Return the registered systems of a dataset and whose they are, as digests."""
+        with reading(self._engine) as connection:
+            return member_rows(connection, find_row(connection, dataset))
+
+    @checked
+    def two_keys_warning(self, dataset: str, homes: Sequence[SystemHome] = ()) -> str:
+        """Warn of systems that are another household in another dataset; empty for none.
+
+        Parameters
+        ----------
+        dataset
+            Its name.
+        homes
+            Systems that are about to be registered in it.
+        """
+        with reading(self._engine) as connection:
+            count = count_two_keys(connection, find_row(connection, dataset), homes)
+        if not count:
+            return ""
+        which = "1 system is" if count == 1 else f"{count:,} systems are"
+        return (
+            f"{which} one household in {dataset!r} and another in another dataset of the ledger."
+            " The same id may be another system there; if it is the same, its household has two"
+            " accounts, and its promise can be spent twice: register the right keys in a new"
+            " dataset before anything is published."
+        )
+
+    @checked
+    def verify(self, dataset: str, *, mark: HighWaterMark | None = None) -> Verdict:
+        """Recompute a dataset's spending from its chain, and compare.
+
+        Parameters
+        ----------
+        dataset
+            Its name.
+        mark
+            A high-water mark that was written down elsewhere; the ledger's own when left out.
+        """
+        # The mark is read first: a change in between may only make the ledger longer.
+        known = mark or self._marks.get(dataset)
+        with reading(self._engine) as connection:
+            return verify_row(connection, find_row(connection, dataset), known)
+
+    def forgotten(self) -> list[str]:
+        """Return datasets that the marks know of and the ledger does not."""
+        marked = set(self._marks.all())
+        return sorted(marked - set(self.names()))
 
 
 class Ledger(LedgerReader):
@@ -159,7 +354,7 @@ class Ledger(LedgerReader):
         """Return the answer of a question: the kept one at no cost, or a new one, charged first.
 
         A charge that was paid for the question and left without an answer, by whomever, is drawn
-        on in place of a new one (:mod:`sunveil.ledger.pending` says why); so whatever was stopped
+        on in place of a new one (:mod:`sunveil.ledger.charges` says why); so whatever was stopped
         is taken up by asking again. Who asks while another draws waits for that answer.
 
         Parameters

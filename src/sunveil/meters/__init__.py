@@ -1,17 +1,16 @@
-"""Private generation data: files and frames to records of one system each."""
+"""Private generation data: files and data frames to records of one system each."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from sunveil.ondemand import on_demand
+from sunveil._lazy import lazy_names
 
 if TYPE_CHECKING:
-    from sunveil.meters.frames import from_pandas, records_from_frame
-    from sunveil.meters.options import Duplicates, MeterOptions, Unit, UnitSwitch
-    from sunveil.meters.read import iter_systems, read_meters
-    from sunveil.meters.record import Label, Record
-    from sunveil.meters.refusals import RefusedSystem
+    from sunveil.meters.dataframes import from_pandas, records_from_frame
+    from sunveil.meters.read_files import iter_systems, read_meters
+    from sunveil.meters.reading_options import Duplicates, MeterOptions, Unit, UnitSwitch
+    from sunveil.meters.record import Label, Record, RefusedSystem
 
 __all__ = [
     "Duplicates",
@@ -27,13 +26,27 @@ __all__ = [
     "records_from_frame",
 ]
 
-on_demand(
+__getattr__ = lazy_names(
     __name__,
     {
-        "sunveil.meters.frames": ("from_pandas", "records_from_frame"),
-        "sunveil.meters.options": ("Duplicates", "MeterOptions", "Unit", "UnitSwitch"),
-        "sunveil.meters.read": ("iter_systems", "read_meters"),
-        "sunveil.meters.record": ("Label", "Record"),
-        "sunveil.meters.refusals": ("RefusedSystem",),
+        "sunveil.meters.dataframes": (
+            "from_pandas",
+            "records_from_frame",
+        ),
+        "sunveil.meters.read_files": (
+            "iter_systems",
+            "read_meters",
+        ),
+        "sunveil.meters.reading_options": (
+            "Duplicates",
+            "MeterOptions",
+            "Unit",
+            "UnitSwitch",
+        ),
+        "sunveil.meters.record": (
+            "Label",
+            "Record",
+            "RefusedSystem",
+        ),
     },
 )

@@ -1,9 +1,4 @@
-"""NEM12: the interval data of Australian meters, as AEMO's Meter Data File Format defines it.
-
-A file is a list of records: 100 opens it, 200 names a meter's register, each 300 is a day of that
-register, 400 gives the quality of some of its intervals, 900 closes it. Intervals begin at midnight
-of market time, which is UTC+10 all year.
-"""
+"""NEM12 reader."""
 
 from __future__ import annotations
 
@@ -13,17 +8,19 @@ from dataclasses import dataclass, field, replace
 import numpy as np
 
 from sunveil.errors import MeterError, ask
-from sunveil.meters.assemble import RawSystem, matched
-from sunveil.meters.clock import Stamps
-from sunveil.meters.contents import Content
-from sunveil.meters.numbers import parse_number
-from sunveil.meters.options import ADDED, MeterOptions, Unit
-from sunveil.meters.record import Label
-from sunveil.meters.refusals import RefusedSystem
-from sunveil.meters.textcells import iter_lines
+from sunveil.meters.build_record import RawSystem, matched
+from sunveil.meters.file_types import Content, iter_lines
+from sunveil.meters.numbers_and_dates import parse_number
+from sunveil.meters.reading_options import ADDED, MeterOptions, Unit
+from sunveil.meters.record import Label, RefusedSystem
+from sunveil.meters.time_steps import Stamps
 
 _MARKET_TIME = 600.0
+
+
 _MINUTE = 60_000_000
+
+
 _UNITS = {unit.value.lower(): unit for unit in Unit}
 
 

@@ -1,16 +1,16 @@
-"""The one type that every meter reader returns: the private readings of one system."""
+"""Record, RefusedSystem, Label, Cleaning; averaging to longer intervals."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from enum import StrEnum
 
 import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from sunveil.arguments import check_fields
-from sunveil.errors import MeterError
+from sunveil._options import check_fields
+from sunveil.errors import MeterError, in_words
 
 # An unknown label matters least when the stamp is the middle of a short interval. [s]
 SHORT_INTERVAL = 1800
@@ -154,3 +154,91 @@ class Record:
         """Return the power in kW indexed by the UTC start of each interval."""
         index = pd.DatetimeIndex(self.times).tz_localize("UTC")
         return pd.Series(self.power_kw, index=index, name="power_kw")
+
+
+def coarsen(record: Record, minutes: float) -> Record:
+    """Average short intervals to longer ones; incomplete ones are left out.
+
+    A record whose interval does not divide ``minutes``, or exceeds half of it, stays as it is.
+    """
+    ratio = minutes / record.interval_minutes
+    count = round(ratio)
+    if count < 2 or abs(ratio - count) > 1e-9:
+        return record
+    seconds = record.times.astype("datetime64[s]").astype(np.int64)
+    step = int(minutes * 60)
+    # align the long intervals with the short ones, not with the hour: stamps may stand anywhere
+    ends = [int(end.astype("datetime64[s]").astype(np.int64)) for end in record.extent]
+    origin = ends[0] % int(record.interval_minutes * 60)
+    block = (seconds - origin) // step
+    starts = np.flatnonzero(np.diff(block, prepend=ends[0] // step - 2))
+    sizes = np.diff(np.append(starts, len(block)))
+    sums = np.add.reduceat(record.power_kw, starts)
+    whole = sizes == count
+
+    def held(second: int) -> np.datetime64:
+        return np.datetime64(int((second - origin) // step * step + origin), "s")
+
+    return replace(
+        record,
+        times=(block[starts][whole] * step + origin).astype("datetime64[s]"),
+        power_kw=sums[whole] / count,
+        interval_minutes=minutes,
+        stamped_minutes=record.stamped_minutes or record.interval_minutes,
+        rows_span=None if record.rows_span is None else (held(ends[0]), held(ends[1])),
+    )
+
+
+# The kind of a refusal that speaks of a whole file, not of one system.
+UNREAD = "unread"
+
+
+@dataclass(frozen=True, slots=True)
+class RefusedSystem:
+    """A system that gets no estimate: its name, the kind of reason, and the reason.
+
+    A file that cannot be read at all is refused by its own name without the ending.
+    """
+
+    system_id: str
+    kind: str
+    reason: str
+
+    def __post_init__(self) -> None:
+        check_fields(self)
+        object.__setattr__(self, "reason", in_words(self.reason))
+
+
+# Shorter intervals are averaged to this, which no reading can change. [minutes]
+SHORTEST = 15.0
+
+
+# Readings are held to this and to zero, each alone, so that their sums are finite. [kW]
+LARGEST = 1e15
+
+
+def prepared(record: Record) -> Record:
+    """Return a record as releases take it: each reading cleaned alone, intervals not too short."""
+    if record.cleaning is not Cleaning.EACH:
+        raise MeterError(
+            f"system {record.system_id} was read with rules that look at the whole record, which a"
+            " private release cannot use; read it with cleaning='each'"
+        )
+    lowest = -LARGEST if record.net else 0.0
+    held = replace(record, power_kw=np.clip(record.power_kw, lowest, LARGEST))
+    if record.net:  # zeros would say something of it: without a whole interval it has no reading
+        return coarsen(replace(held, rows_span=record.extent), SHORTEST)
+    try:
+        return coarsen(held, SHORTEST)
+    except MeterError:
+        # No longer interval is whole, which is private: zeros agree with no candidate either, and
+        # have the span of the rows alone to be refused for.
+        return coarsen(_zeros(record), SHORTEST)
+
+
+def _zeros(record: Record) -> Record:
+    """Return a record of zeros over the rows of another."""
+    step = np.timedelta64(round(record.interval_minutes * 60.0), "s")
+    first, last = record.extent
+    times = np.arange(first, last + step, step)
+    return replace(record, times=times, power_kw=np.zeros(len(times)))

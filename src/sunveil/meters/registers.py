@@ -1,4 +1,4 @@
-"""Registers: counts of energy that go up, of which the differences are readings."""
+"""Cumulative counters to differences."""
 
 from __future__ import annotations
 
@@ -6,15 +6,23 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sunveil.errors import MeterError, ask
-from sunveil.meters.grid import RawReadings
-from sunveil.meters.options import AUTO, MeterOptions, Register, Unit
+from sunveil.meters.reading_options import AUTO, MeterOptions, Register, Unit
+from sunveil.meters.time_steps import RawReadings
 
 # A register falls at hardly any step, and rises at a good share of them. [share of steps]
 REGISTER_FALLS, REGISTER_RISES = 0.005, 0.1
+
+
 # One that starts again every day falls about once a day, from near its top to near zero.
 _DAILY_FALLS = (0.4, 1.3)
+
+
 _DAILY_TOP, _DAILY_BOTTOM = 0.9, 0.05
+
+
 _LEAST = 48
+
+
 _DAY = 86_400
 
 

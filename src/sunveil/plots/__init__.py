@@ -1,34 +1,33 @@
-"""Figures: the light on a site's planes, and what an inference made of readings.
-
-Every function draws on the axes it is given, or makes its own; none shows a figure or changes
-matplotlib's settings. Figures with several panels take and return a tuple of axes. Figures that
-show readings are as private as the readings, and say so in their lower right corner.
-"""
+"""Figures and reports of estimates, fleets and publications."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from sunveil.ondemand import on_demand
+from sunveil._lazy import lazy_names
 
 if TYPE_CHECKING:
-    from sunveil.plots.clear_days import plot_clear_days
-    from sunveil.plots.errors import plot_errors
-    from sunveil.plots.household import plot_load, plot_separated
+    from sunveil.plots.estimate_figures import (
+        plot_clear_days,
+        plot_estimate,
+        plot_load,
+        plot_residuals,
+        plot_separated,
+        plot_years,
+    )
+    from sunveil.plots.fleet_figures import plot_errors
+    from sunveil.plots.html_report import Case, write_report
     from sunveil.plots.irradiance import (
         plot_irradiance_by_azimuth,
         plot_irradiance_by_tilt,
         plot_yearly_irradiance,
     )
-    from sunveil.plots.overview import plot_estimate
-    from sunveil.plots.residuals import plot_residuals
-    from sunveil.plots.score_map import plot_score_map
-    from sunveil.plots.skyline import plot_skyline
+    from sunveil.plots.publication_figures import plot_utility
+    from sunveil.plots.skyline_and_scores import plot_score_map, plot_skyline
     from sunveil.plots.style import mark_private
-    from sunveil.plots.utility import plot_utility
-    from sunveil.plots.years import plot_years
 
 __all__ = [
+    "Case",
     "mark_private",
     "plot_clear_days",
     "plot_errors",
@@ -43,25 +42,35 @@ __all__ = [
     "plot_utility",
     "plot_yearly_irradiance",
     "plot_years",
+    "write_report",
 ]
 
-on_demand(
+__getattr__ = lazy_names(
     __name__,
     {
-        "sunveil.plots.clear_days": ("plot_clear_days",),
-        "sunveil.plots.errors": ("plot_errors",),
-        "sunveil.plots.household": ("plot_load", "plot_separated"),
+        "sunveil.plots.estimate_figures": (
+            "plot_clear_days",
+            "plot_estimate",
+            "plot_load",
+            "plot_residuals",
+            "plot_separated",
+            "plot_years",
+        ),
+        "sunveil.plots.fleet_figures": ("plot_errors",),
+        "sunveil.plots.html_report": (
+            "Case",
+            "write_report",
+        ),
         "sunveil.plots.irradiance": (
             "plot_irradiance_by_azimuth",
             "plot_irradiance_by_tilt",
             "plot_yearly_irradiance",
         ),
-        "sunveil.plots.overview": ("plot_estimate",),
-        "sunveil.plots.residuals": ("plot_residuals",),
-        "sunveil.plots.score_map": ("plot_score_map",),
-        "sunveil.plots.skyline": ("plot_skyline",),
+        "sunveil.plots.publication_figures": ("plot_utility",),
+        "sunveil.plots.skyline_and_scores": (
+            "plot_score_map",
+            "plot_skyline",
+        ),
         "sunveil.plots.style": ("mark_private",),
-        "sunveil.plots.utility": ("plot_utility",),
-        "sunveil.plots.years": ("plot_years",),
     },
 )

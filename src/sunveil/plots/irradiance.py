@@ -9,17 +9,16 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from sunveil.arguments import number, whole
-from sunveil.checked import checked
+from sunveil._options import checked, number, whole
 from sunveil.errors import ParameterError, WeatherError
 from sunveil.grids import plane_grid
-from sunveil.plots.inputs import check_inputs
 from sunveil.plots.style import (
     ACCENT,
     CONTRAST,
     INK,
     SMALL,
     as_polar,
+    check_inputs,
     compass_point,
     dress,
     hours_axis,
@@ -31,20 +30,31 @@ from sunveil.plots.style import (
     polar_map,
     solar_hour,
 )
+from sunveil.pv_model import plane_light, sky_at
 from sunveil.site import Array, Plane, Site, normals
-from sunveil.sky import plane_light, sky_at
-from sunveil.weather import Weather, WeatherCache, clearsky
-from sunveil.weather.base import TimeLike, instant, utc_seconds
+from sunveil.weather.cache import WeatherCache
+from sunveil.weather.clear_sky import clearsky
+from sunveil.weather.weather_data import TimeLike, Weather, instant, utc_seconds
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 LIGHT = "Plane-of-array irradiance [W/m²]"
+
+
 SOLAR_TIME = "Solar time [h]"
+
+
 DEFAULT_TILTS = (0.0, 15.0, 30.0, 45.0, 60.0, 75.0, 90.0)
+
+
 MAP_STEP = 5.0
+
+
 # A day whose sun stays below this is no day to draw. [degrees of zenith]
 LOWEST_NOON = 88.0
+
+
 _BLOCK = 150
 
 

@@ -1,31 +1,56 @@
-"""How the figures look: colours that colour-blind readers tell apart, thin lines, light grids."""
+"""Style, input checks, embedding."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+import base64
+import io
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from sunveil.arguments import instance
+from sunveil._extras import require_extras
+from sunveil._options import instance, is_number, shown
 from sunveil.errors import ParameterError
-from sunveil.extras import require_extras
-from sunveil.site import Array, Site
+from sunveil.estimates.estimates_table import Estimate
+from sunveil.meters.record import Record
+from sunveil.simulate.fault_rates import SystemTruth
+from sunveil.site import Array, Plane, Site
+from sunveil.weather.cache import WeatherCache
+from sunveil.weather.weather_data import Weather
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.colors import Colormap
+    from matplotlib.figure import Figure
     from matplotlib.projections.polar import PolarAxes
 
 # From Okabe and Ito's palette, which the common kinds of colour blindness leave distinct.
 ACCENT = "#0072B2"
+
+
 CONTRAST = "#D55E00"
+
+
 INK = "#262626"
+
+
 QUIET = "#6B6B6B"
+
+
 FAINT = "#E3E3E3"
 
+
 SMALL, USUAL = 8.5, 9.5
+
+
 PRIVATE = "private: contains readings"
+
+
 _PRIVATE_ID = "sunveil-private"
+
+
 COMPASS = ("N", "NE", "E", "SE", "S", "SW", "W", "NW")
 
 
@@ -244,3 +269,111 @@ def place_name(site: Site) -> str:
     north = "N" if site.latitude >= 0.0 else "S"
     east = "E" if site.longitude >= 0.0 else "W"
     return f"{abs(site.latitude):.2f}° {north}, {abs(site.longitude):.2f}° {east}"
+
+
+@dataclass(frozen=True, slots=True)
+class Drawing:
+    """A figure inside a page.
+
+    Parameters
+    ----------
+    source
+        The picture as a ``data:`` address.
+    words
+        What it shows, for those who cannot see it.
+    """
+
+    source: str
+    words: str
+
+
+def loose_figure(width: float, height: float) -> Figure:
+    """Return a figure that no interactive session knows of or keeps. [inches]"""
+    require_extras("report", purpose="a figure")
+    from matplotlib.figure import Figure
+
+    return Figure(figsize=(width, height), layout="constrained")
+
+
+def embedded(figure: Figure, words: str) -> Drawing:
+    """Return a figure as an SVG inside an address, the same bytes for the same figure."""
+    import matplotlib as mpl
+
+    buffer = io.BytesIO()
+    with mpl.rc_context({"svg.hashsalt": "sunveil", "svg.fonttype": "path"}):
+        figure.savefig(buffer, format="svg", dpi=160, metadata={"Date": None})
+    text = base64.b64encode(buffer.getvalue()).decode("ascii")
+    return Drawing(f"data:image/svg+xml;base64,{text}", words)
+
+
+# The type of each parameter, and what to give for it; those that may be left out are None then.
+_KINDS: dict[str, tuple[type[Any], str]] = {
+    "cache": (WeatherCache, "a WeatherCache, or None for the user's own"),
+    "estimate": (Estimate, "an Estimate, as sunveil.infer returns it"),
+    "record": (Record, "a Record, as sunveil.read_meters returns it"),
+    "site": (Site, "a Site"),
+    "truth": (Plane, "a Plane, or None"),
+    "weather": (Weather, "Weather, as sunveil.get_weather returns it"),
+}
+
+
+_ENTRIES: dict[str, tuple[type[Any], str]] = {
+    "estimates": (Estimate, "estimates, as sunveil.infer returns them"),
+    "truths": (SystemTruth, "what is true of each system, as sunveil.simulate has it"),
+}
+
+
+_NUMBERS = ("azimuths", "tilts")
+
+
+def check_inputs(*optional: str, **given: Any) -> None:
+    """Refuse what a figure cannot be drawn from.
+
+    Parameters
+    ----------
+    *optional
+        Names of parameters that may be None, beside ``cache``, ``ax``, ``axes`` and ``truth``.
+    **given
+        What was given, by the names of the parameters.
+    """
+    left_out = {"cache", "ax", "axes", "truth", *optional}
+    for name, value in given.items():
+        if value is None and name in left_out:
+            continue
+        if name in _KINDS:
+            kind, give = _KINDS[name]
+            instance(name, value, kind, give=give)
+        elif name in _ENTRIES:
+            kind, give = _ENTRIES[name]
+            _check_entries(name, value, kind, give=f"a list of {give}")
+        elif name in _NUMBERS:
+            if not _is_listed(value) or not all(map(is_number, value)):
+                raise ParameterError(f"{name} must be a list of degrees, not {shown(value)}")
+        else:
+            _check_axes(name, value)
+
+
+def _is_listed(value: Any) -> bool:
+    return isinstance(value, Sequence) and not isinstance(value, (str, bytes))
+
+
+def _check_entries(name: str, value: Any, kind: type[Any], *, give: str) -> None:
+    if not _is_listed(value) or not all(isinstance(each, kind) for each in value):
+        raise ParameterError(f"{name} must be {give}, and {shown(value)} is not")
+
+
+def _check_axes(name: str, value: Any) -> None:
+    """Refuse what is neither axes of matplotlib's nor, for ``axes``, several of them."""
+    require_extras("report", purpose="a figure")
+    from matplotlib.axes import Axes
+
+    if name == "ax":
+        instance(name, value, Axes, give="axes of matplotlib's, or None for new ones")
+        return
+    row = isinstance(value, np.ndarray) and value.ndim == 1
+    several = list(value) if row or _is_listed(value) else [value]
+    if not all(isinstance(each, Axes) for each in several):
+        raise ParameterError(
+            f"{name} must be a row of matplotlib's axes, or None for new ones, and"
+            f" {shown(value)} is not"
+        )

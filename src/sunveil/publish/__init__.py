@@ -1,1 +1,1 @@
-"""What a curator can put on a website: rows of systems, tables of fleets, synthetic tables."""
+"""What draws: tables, rows of systems and synthetic tables, charged before they are drawn."""

@@ -1,32 +1,132 @@
-"""One call: readings and weather in, a private release out."""
+"""Release(): one score, one draw."""
 
 from __future__ import annotations
 
 import datetime as dt
+import math
 import os
 from enum import StrEnum
 from typing import Any
 
+import numpy as np
 import pandas as pd
 
-from sunveil.arguments import instance, one_of, without_unit
+from sunveil._options import instance, one_of, without_unit
 from sunveil.errors import ParameterError
-from sunveil.meters.given import ReadingsLike, record_of
-from sunveil.meters.record import Record
-from sunveil.paper import paper_grid, paper_score, posterior_score
-from sunveil.privacy.dpbo import DPBO, PosteriorScore
-from sunveil.privacy.guarantee import check_release_epsilon
-from sunveil.privacy.units import Readings, System, Unit, parse_unit
-from sunveil.releases.answer import ExpectedErrors, Release
-from sunveil.releases.choices import Choices
-from sunveil.releases.drawing import draw_release, score_record
-from sunveil.releases.frame import Frame, check_clock, make_frame, prepared, time_grid_of
-from sunveil.releases.typical import typical_errors
-from sunveil.search.bayesopt import SearchSettings, search_bayesian
+from sunveil.fleet.blocks import time_grid_of
+from sunveil.meters.dataframes import ReadingsLike, record_of
+from sunveil.meters.record import Record, prepared
+from sunveil.paper.dpbo import DELTA, DPBO, posterior
+from sunveil.paper.fit import paper_grid
+from sunveil.privacy.guarantees import Readings, System, Unit, check_release_epsilon, parse_unit
+from sunveil.privacy.mechanisms import Exponential, PermuteAndFlip, Placement, Score
+from sunveil.releases.candidate_frame import Frame, check_clock, make_frame
+from sunveil.releases.expected_errors import typical_errors
+from sunveil.releases.release_answer import ExpectedErrors, Release
+from sunveil.releases.release_choices import Choices
+from sunveil.releases.scores import placement, unit_score
 from sunveil.site import Site
-from sunveil.weather import Weather, WeatherCache, get_weather
+from sunveil.weather.cache import WeatherCache
+from sunveil.weather.sources import get_weather
+from sunveil.weather.weather_data import Weather
 
-DELTA = 0.1
+Scored = Score | Placement
+
+
+def score_record(frame: Frame, record: Record, unit: Unit) -> Scored:
+    """Return what a release of a record is drawn from: private, and nothing is drawn yet.
+
+    Parameters
+    ----------
+    frame
+        The public frame.
+    record
+        The readings.
+    unit
+        What the release is to protect.
+    """
+    if isinstance(unit, System):
+        return placement(frame, record)
+    return unit_score(frame, record, unit)
+
+
+def draw_release(
+    scored: Scored,
+    frame: Frame,
+    *,
+    epsilon: float,
+    exponential: bool = False,
+    expected: ExpectedErrors | None = None,
+) -> Release:
+    """Draw a release from a score, or from a placement for a whole record.
+
+    Parameters
+    ----------
+    scored, frame
+        What :func:`score_record` made, and the frame that it was made in.
+    epsilon
+        The privacy that this release costs.
+    exponential
+        Whether the exponential mechanism draws, in place of permute-and-flip.
+    expected
+        The errors to expect, to be put beside the answer.
+
+    Privacy
+    -------
+    ``ε``-DP for the score's unit, once for every call: call it after the charge, in the process
+    that has charged.
+    """
+    if isinstance(scored, Placement):
+        return _by_window(scored, frame, epsilon=epsilon, expected=expected)
+    drawn = (Exponential if exponential else PermuteAndFlip)(epsilon)
+    return _by_score(scored, frame, drawn, expected=expected)
+
+
+def _by_score(
+    score: Score,
+    frame: Frame,
+    mechanism: PermuteAndFlip | Exponential,
+    *,
+    expected: ExpectedErrors | None,
+) -> Release:
+    guarantee = mechanism.guarantee(score)
+    clock, drawn, capacity = np.unravel_index(mechanism.draw(score), frame.shape)
+    mount, clocks = int(drawn), frame.choices.clocks
+    effective = frame.grid[mount]
+    return Release(
+        surface_azimuth=effective.surface_azimuth,
+        surface_tilt=effective.surface_tilt,
+        dc_capacity_kw=float(frame.choices.capacities.values[capacity]),
+        planes=frame.mounts.planes(mount),
+        tracker=frame.mounts.tracker(mount),
+        clock_minutes=float(clocks[clock]) if len(clocks) > 1 else None,
+        guarantee=guarantee,
+        mechanism="permute-and-flip" if isinstance(mechanism, PermuteAndFlip) else "exponential",
+        expected=expected,
+        public=frame.choices.to_dict(),
+    )
+
+
+def _by_window(
+    placed: Placement, frame: Frame, *, epsilon: float, expected: ExpectedErrors | None
+) -> Release:
+    window = frame.choices.window(epsilon)
+    guarantee = window.guarantee(placed)
+    azimuth, tilt, capacity = (
+        place * axis.step for place, axis in zip(window.draw(placed), placed.axes, strict=True)
+    )
+    public: dict[str, Any] = {**frame.choices.to_dict(), "window_candidates": window.inside}
+    return Release(
+        surface_azimuth=azimuth,
+        surface_tilt=tilt,
+        dc_capacity_kw=frame.choices.capacities.low * math.exp(capacity),
+        guarantee=guarantee,
+        mechanism="window",
+        expected=expected,
+        public=public,
+    )
+
+
 # What is asked for around a record, whose last day has night after it.
 MARGIN = pd.Timedelta(days=2)
 
@@ -225,26 +325,6 @@ def _by_paper(record: Record, weather: Weather, *, unit: Unit, mechanism: DPBO) 
         guarantee=guarantee,
         mechanism="paper",
         public={"steps": score.steps, "bound": mechanism.bound.value},
-    )
-
-
-def posterior(record: Record, weather: Weather, *, delta: float) -> PosteriorScore:
-    """Return what the paper's mechanism draws from: the posterior mean of GP-UCB after 100 steps.
-
-    Parameters
-    ----------
-    record, weather
-        The readings, and the weather over them.
-    delta
-        δ of the mechanism, which decides how wide GP-UCB looks.
-
-    Privacy
-    -------
-    None: it is as private as the readings.
-    """
-    settings = SearchSettings(warm_start=0, delta=delta)
-    return posterior_score(
-        search_bayesian(paper_grid(), paper_score(record, weather), settings=settings)
     )
 
 

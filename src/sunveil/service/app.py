@@ -1,35 +1,141 @@
-"""The service, put together: the only place where the analyst's and the curator's side meet."""
+"""Application factory, uvicorn."""
 
 from __future__ import annotations
 
 import asyncio
+import logging
+import multiprocessing
+import os
+import pickle
+import signal
+import socket
+import sys
 import threading
-from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
+import time
+from collections.abc import AsyncIterator, Callable, Iterator
+from contextlib import asynccontextmanager, contextmanager
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any
 
-from fastapi import FastAPI
+import uvicorn
+from fastapi import APIRouter, FastAPI
 from fastapi.exceptions import RequestValidationError
+from filelock import FileLock, Timeout
 from starlette.exceptions import HTTPException
 from starlette.middleware.trustedhost import TrustedHostMiddleware
 
 from sunveil import __version__
+from sunveil.errors import Interface, LedgerUnavailable, SunveilError, log_unforeseen, speak
 from sunveil.ledger.ledger import Ledger
-from sunveil.service import assets, logins, operations, own_account
-from sunveil.service.analyst.access import ReleaseCache
-from sunveil.service.analyst.routers import ROUTERS as ANALYST_ROUTERS
-from sunveil.service.answering.broker import LedgerBroker
-from sunveil.service.context import RateLimits, Service, Tokens
-from sunveil.service.curator.routers import ROUTERS
-from sunveil.service.jobs.watch import watch_jobs
-from sunveil.service.network.observing import Observed
-from sunveil.service.oidc import pages as oidc_pages
-from sunveil.service.oidc.provider import OidcProvider
-from sunveil.service.pages import problem_response
-from sunveil.service.routing import add_routers
-from sunveil.service.security.headers import SecurityHeaders
-from sunveil.service.security.padding import hold_draw
-from sunveil.service.settings import ServiceSettings
-from sunveil.service.store.base import Store
+from sunveil.service import health_and_metrics, page_rendering, sign_in, single_sign_on
+from sunveil.service.analyst import api, pages
+from sunveil.service.analyst.releases import ReleaseCache
+from sunveil.service.answer_padding import hold_draw
+from sunveil.service.answer_questions import LedgerBroker
+from sunveil.service.context import SHARED_COUNTS, RateLimits, Service, Tokens
+from sunveil.service.curator import accounts_and_analysts, datasets, editions, estimates, promises
+from sunveil.service.demo_data import check_demo_folder, make_demo, refuse_demo
+from sunveil.service.guarded_routes import add_routers
+from sunveil.service.health_and_metrics import Observed, set_up_logs
+from sunveil.service.page_rendering import problem_response
+from sunveil.service.passwords_and_tokens import SecurityHeaders, random_secret
+from sunveil.service.settings import ServiceSettings, mapped
+from sunveil.service.single_sign_on import OidcProvider
+from sunveil.service.store.accounts import has_curator, new_setup_secret
+from sunveil.service.store.database import Store
+
+ANALYST_ROUTERS = (
+    api.description_router,
+    api.router,
+    api.reading_router,
+    pages.router,
+    pages.asking_router,
+    pages.releases_router,
+)
+
+
+CURATOR_ROUTERS: tuple[APIRouter, ...] = (
+    datasets.router,
+    datasets.add_router,
+    datasets.upload_router,
+    editions.router,
+    editions.upload_router,
+    estimates.router,
+    estimates.systems_router,
+    promises.router,
+    accounts_and_analysts.analysts_router,
+    accounts_and_analysts.router,
+    promises.ledgers_router,
+)
+
+
+# How often it is looked whether jobs have ended, and whether a charge has no answer. [s]
+JOBS_PAUSE, RECOVERY_PAUSE = 1.0, 5.0
+
+
+log = logging.getLogger("sunveil.service")
+
+
+def watch_jobs(service: Service) -> Callable[[], None]:
+    """Watch over jobs and charges, also those of an earlier run, and return what ends the watch.
+
+    The jobs' work itself is done by processes of their own, which neither begin nor end with the
+    service.
+    """
+    ending, folder = threading.Event(), service.settings.data
+
+    def look_at_jobs(first: bool) -> None:
+        # here, so that the service answers before what reads tables is loaded
+        from sunveil.service.curator.inference import update_states
+        from sunveil.service.uploads import remove_abandoned
+
+        if first:
+            remove_abandoned(service.settings.datasets)
+        update_states(service)
+
+    def look_at_charges(first: bool) -> None:
+        if first:  # also what is answered in the ledger, and not kept where it is served from
+            service.broker.recover(after=0.0)
+        elif service.broker.unanswered():
+            service.broker.recover()
+
+    threads = [
+        threading.Thread(target=_watch, args=(folder / name, look, pause, ending), daemon=True)
+        for name, look, pause in (
+            ("jobs.lock", look_at_jobs, JOBS_PAUSE),
+            ("recovery.lock", look_at_charges, RECOVERY_PAUSE),
+        )
+    ]
+    for thread in threads:
+        thread.start()
+    service.checks["job runner"] = threads[0].is_alive
+
+    def end() -> None:
+        """End the watch; the jobs' own processes go on."""
+        ending.set()
+        for thread in threads:
+            thread.join()
+
+    return end
+
+
+def _watch(path: Path, look: Callable[[bool], None], pause: float, ending: threading.Event) -> None:
+    """Look now and then while the lock can be had; say whether it is the first look since."""
+    lock = FileLock(path, mode=0o600, timeout=0)
+    while not ending.is_set():
+        first = not lock.is_locked
+        try:
+            if first:
+                lock.acquire()
+            look(first)
+        except Timeout:
+            pass  # another worker watches
+        except Exception as error:
+            lock.release()
+            log_unforeseen(log, "the watch over jobs and charges", error)
+        ending.wait(pause)
+    lock.release()
 
 
 def open_service(settings: ServiceSettings) -> Service:
@@ -85,19 +191,241 @@ def create_app(settings: ServiceSettings) -> FastAPI:
     add_routers(
         app,
         *ANALYST_ROUTERS,  # first, since addresses are matched in turn and these are asked for most
-        operations.router,
-        operations.metrics_router,
-        assets.router,
-        logins.router,
-        logins.analyst_logout_router,
-        logins.console_logout_router,
-        oidc_pages.router,
-        own_account.analyst_side,
-        own_account.console_side,
-        *ROUTERS,
+        health_and_metrics.router,
+        health_and_metrics.metrics_router,
+        page_rendering.router,
+        sign_in.router,
+        sign_in.analyst_logout_router,
+        sign_in.console_logout_router,
+        single_sign_on.router,
+        sign_in.analyst_side,
+        sign_in.console_side,
+        *CURATOR_ROUTERS,
     )
     # no page is made for a name that is not ours, which links in it could follow
     app.add_middleware(TrustedHostMiddleware, allowed_hosts=settings.host_names, www_redirect=False)
     app.add_middleware(SecurityHeaders, https=settings.https)
     app.add_middleware(Observed)
     return app
+
+
+Say = Callable[[str], None]
+
+
+# How long a thread that draws may keep the one that sends waiting. [s]
+THREAD_SWITCH_SECONDS = 0.0005
+
+
+# A worker that does not answer for so long is replaced; a draw may hold it for a while. [s]
+HUNG_SECONDS = 60
+
+
+# How long a worker that starts waits for a database that is away just then. [s]
+DATABASE_SECONDS = 30
+
+
+KEEP_ALIVE_SECONDS, SHUTDOWN_SECONDS = 30, 10
+
+
+# How many may wait until they are taken up.
+BACKLOG = 1024
+
+
+# Holds the settings for workers; they do not hand it on to what they start.
+SETTINGS = "SUNVEIL_WORKER_SETTINGS"
+
+
+def run_service(settings: ServiceSettings, *, say: Say) -> None:
+    """Serve until interrupted.
+
+    Parameters
+    ----------
+    settings
+        Where its data are, where it listens, how many workers serve, and its limits.
+    say
+        Prints a line.
+    """
+    speak(Interface.SERVICE)
+    with bind(settings) as bound:
+        service = open_service(settings)
+        try:
+            refuse_demo(service)
+            print_addresses(service, base_url(bound, settings), say=say)
+        finally:
+            service.close()  # no connection is shared with workers
+        if not settings.trusted_proxies:
+            say("Only this machine can reach it: no proxy is named by --trusted-proxy.")
+        if settings.workers > 1:
+            run_workers(settings, bound)
+        else:
+            serve_on(create_app(settings), bound)
+
+
+def run_workers(settings: ServiceSettings, bound: socket.socket) -> None:
+    """Serve by uvicorn's workers."""
+    with TemporaryDirectory(prefix="sunveil-") as counts:
+        os.environ[SHARED_COUNTS] = counts
+        os.environ[SETTINGS] = pickle.dumps(settings, protocol=0).decode("ascii")
+        set_up_logs(settings.log_format, access=settings.access_log)
+        uvicorn.run(
+            f"{__name__}:worker_app",
+            factory=True,
+            fd=bound.fileno(),
+            workers=settings.workers,
+            timeout_worker_healthcheck=HUNG_SECONDS,
+            **uvicorn_options(settings),
+        )
+
+
+def worker_app() -> FastAPI:
+    """Return the application of one of several workers, which ends with their parent."""
+    speak(Interface.SERVICE)
+    given = os.environ.pop(SETTINGS).encode("ascii")
+    settings: ServiceSettings = pickle.loads(given)  # noqa: S301, written by the parent
+    threading.Thread(target=_end_with_parent, daemon=True).start()
+    for _ in range(DATABASE_SECONDS):
+        try:
+            return _with_logs(create_app(settings))
+        except LedgerUnavailable as error:
+            log.warning("a worker waits for its database: %s", error)
+            time.sleep(1.0)
+    sys.exit(1)  # another one is started
+
+
+def _end_with_parent() -> None:
+    parent = multiprocessing.parent_process()
+    if parent is not None:
+        parent.join()
+        os.kill(os.getpid(), signal.SIGTERM)
+
+
+def bind(settings: ServiceSettings) -> socket.socket:
+    """Return a socket that listens, or raise an error that says why there is none."""
+    family = socket.AF_INET6 if ":" in settings.host else socket.AF_INET
+    bound = socket.socket(family, socket.SOCK_STREAM)
+    bound.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+    # small answers are sent at once, for connections inherit it: they would wait 40 ms otherwise
+    bound.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+    try:
+        bound.bind((settings.host, settings.port))
+        # who follows a link as soon as it is printed waits until the service answers
+        bound.listen(BACKLOG)
+    except OSError as error:
+        bound.close()
+        raise SunveilError(
+            f"the service cannot listen on {settings.host}:{settings.port}:"
+            f" {(error.strerror or 'refused').lower()}; take another --host or --port"
+        ) from None
+    return bound
+
+
+@contextmanager
+def closed_on_error(service: Service) -> Iterator[None]:
+    """Close the databases where the block fails; a server that runs closes them itself."""
+    try:
+        yield
+    except BaseException:
+        service.close()
+        raise
+
+
+def run_demo(
+    settings: ServiceSettings, *, bound: socket.socket, say: Say, ready: Callable[[str], object]
+) -> None:
+    """Make a demo, or go on with one, then serve it until interrupted.
+
+    Parameters
+    ----------
+    settings
+        Where its data are, and its limits.
+    bound
+        The socket that it listens on.
+    say
+        Prints a line.
+    ready
+        Called with the address of the demo, once it is made.
+    """
+    speak(Interface.SERVICE)
+    check_demo_folder(settings)
+    app = create_app(settings)
+    with closed_on_error(app.state.service):
+        made = make_demo(app.state.service, say=say)
+    base = base_url(bound, settings)
+    say(f"Curator: {base}/curator/login  name {made.curator}  password {made.password}")
+    say(f"Analyst: {base}/analyst/login  token {made.token}")
+    ready(base)
+    serve_on(app, bound)
+
+
+def serve_on(app: FastAPI, bound: socket.socket) -> None:
+    """Serve on a socket by this process until it is told to end."""
+    server_of(_with_logs(app)).run(sockets=[bound])
+
+
+def _with_logs(app: FastAPI) -> FastAPI:
+    service: Service = app.state.service
+    set_up_logs(
+        service.settings.log_format,
+        access=service.settings.access_log,
+        left_out=service.metrics.left_out,
+    )
+    sys.setswitchinterval(THREAD_SWITCH_SECONDS)
+    return app
+
+
+def server_of(app: FastAPI) -> uvicorn.Server:
+    """Return the server of one process; limits and caches are in its memory."""
+    return uvicorn.Server(uvicorn.Config(app, **uvicorn_options(app.state.service.settings)))
+
+
+def uvicorn_options(settings: ServiceSettings) -> dict[str, Any]:
+    """Return how uvicorn serves; slow clients are the proxy's, see deploy/nginx.conf."""
+    return {
+        "http": "h11",
+        "ws": "none",
+        "lifespan": "on",
+        "log_config": None,
+        "access_log": False,
+        "server_header": False,
+        "proxy_headers": bool(settings.trusted_proxies),
+        "forwarded_allow_ips": [
+            str(each) for proxy in settings.trusted_proxies for each in (proxy, mapped(proxy))
+        ],
+        "backlog": BACKLOG,
+        "limit_concurrency": settings.connections,
+        "timeout_keep_alive": KEEP_ALIVE_SECONDS,
+        "timeout_graceful_shutdown": SHUTDOWN_SECONDS,
+    }
+
+
+def base_url(bound: socket.socket, settings: ServiceSettings) -> str:
+    """Return the address that links begin with."""
+    if settings.address:
+        return settings.address
+    host = f"[{settings.host}]" if ":" in settings.host else settings.host
+    return f"http://{host}:{bound.getsockname()[1]}"
+
+
+def print_addresses(service: Service, base: str, *, say: Say) -> None:
+    """Print where the service is; the first time, also the link that sets it up.
+
+    Parameters
+    ----------
+    service
+        The service.
+    base
+        What links begin with.
+    say
+        Prints a line.
+    """
+    oidc = service.settings.oidc
+    with service.store.changing() as connection:
+        # who has no local accounts signs in through the provider
+        known = has_curator(connection) or (oidc is not None and not oidc.local)
+        if not known:
+            secret = random_secret()
+            new_setup_secret(connection, secret)
+    if not known:
+        say(f"There is no curator yet. This link, good for once, makes one: {base}/setup/{secret}")
+    say(f"Curators: {base}/curator")
+    say(f"Analysts: {base}/analyst")

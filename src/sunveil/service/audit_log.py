@@ -1,9 +1,4 @@
-"""The audit log: who did what to accounts, promises, data and releases, when, and from where.
-
-Each event is one record of the logger ``sunveil.audit``. Facts are public names only: of accounts,
-roles, analysts, datasets, releases, the public halves of tokens. Never a password, a secret, a
-reading, an estimate, a system's id or a file's path.
-"""
+"""Who did what, when and from where."""
 
 from __future__ import annotations
 
@@ -11,11 +6,14 @@ import logging
 
 from starlette.requests import Request
 
-from sunveil.service.addresses import client_address
+from sunveil.service.authentication import client_address
 from sunveil.service.context import Service, service_of
 
 Fact = str | int | float | bool | None
+
+
 LONGEST = 200
+
 
 log = logging.getLogger("sunveil.audit")
 

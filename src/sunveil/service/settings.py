@@ -1,23 +1,350 @@
-"""Settings of a service: where its data are, where it listens, and its limits."""
+"""Settings, limits, roles, scopes."""
 
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping
+import tomllib
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
+from ipaddress import IPv4Address, IPv4Network, IPv6Address, IPv6Network, ip_address, ip_network
 from pathlib import Path
+from typing import Any
 from urllib.parse import urlsplit
 
 from sunveil.errors import ParameterError
-from sunveil.service.oidc.settings import OidcSettings
-from sunveil.service.reading_limits import ReadingLimits
-from sunveil.service.security.networks import LOOPBACK, Network
+
+CURATOR, AUDITOR, ANALYST, GUEST = "curator", "auditor", "analyst", "guest"
+
+
+# From the one who may most to the one who may least.
+ROLES = (CURATOR, AUDITOR, ANALYST)
+
+
+# Of an account of single sign-on whose provider gives it none any more.
+NONE = "none"
+
+
+# The console is for curators and auditors, the portal for analysts.
+CONSOLE, PORTAL = "curator", "analyst"
+
+
+# Reading releases; and also planning and asking, which spends.
+READ, ASK = "read", "ask"
+
+
+SCOPES = (READ, ASK)
+
+
+ABOUT = {
+    CURATOR: "adds data, makes promises, gives shares, manages accounts",
+    AUDITOR: "reads the ledger: promises, spending, entries, verification; no data",
+    ANALYST: "reads releases and asks within a share",
+}
+
+
+def side_of(role: str) -> str:
+    """Return which side of the service a role signs in to; a guest has a side of its own."""
+    return CONSOLE if role in (CURATOR, AUDITOR) else role
+
+
+def home_of(role: str) -> str:
+    """Return the first page of a role."""
+    homes = {CURATOR: "/curator", AUDITOR: "/curator/ledger", ANALYST: "/analyst"}
+    return homes.get(role, "/")
+
+
+def narrower(one: str, other: str) -> str:
+    """Return the scope that allows less."""
+    return READ if READ in (one, other) else ASK
+
+
+def check_role(role: str) -> None:
+    """Refuse a role that there is not."""
+    if role not in ROLES:
+        raise ParameterError(f"a role is one of {', '.join(ROLES)}")
+
+
+def check_scope(scope: str) -> None:
+    """Refuse a scope that there is not."""
+    if scope not in SCOPES:
+        raise ParameterError(f"a scope is one of {', '.join(SCOPES)}")
+
+
+# What a value of the role's claim can give, from most to least: the first that fits is taken.
+GRANTS = {
+    "curator": (CURATOR, ASK),
+    "auditor": (AUDITOR, ASK),
+    "analyst": (ANALYST, ASK),
+    "reader": (ANALYST, READ),
+}
+
+
+KEYS = {
+    "": {"address", "local", "provider", "claims", "roles"},
+    "provider": {"name", "issuer", "client_id", "secret_file", "secret_env", "scopes"},
+    "claims": {"name", "role", "analyst"},
+    "roles": set(GRANTS),
+}
+
+
+@dataclass(frozen=True, slots=True)
+class OidcSettings:
+    """A provider of single sign-on, and what its claims mean here.
+
+    Parameters
+    ----------
+    address
+        Where browsers reach this service, such as ``https://sunveil.example.org``.
+    issuer
+        The provider's address, by which it names itself in what it signs.
+    client_id, secret
+        How the provider knows this service; without a secret, as a public client.
+    roles
+        By grant (``curator``, ``auditor``, ``analyst``, ``reader``), the values of the role's claim
+        that give it.
+    provider
+        What the provider is called on pages.
+    scopes
+        What is asked for; ``openid`` is always among them.
+    name_claim
+        Which claim names a person; ``sub`` where it is missing.
+    role_claim
+        Which claim gives roles: a text, or a list of texts.
+    analyst_claim
+        Which claim says under which name in the ledger an analyst asks; empty for the person's own.
+        The provider must not let people choose it themselves.
+    local
+        Whether local accounts may sign in with their passwords beside it.
+    """
+
+    address: str
+    issuer: str
+    client_id: str
+    roles: Mapping[str, frozenset[str]]
+    secret: str = field(default="", repr=False)
+    provider: str = "single sign-on"
+    scopes: tuple[str, ...] = ("openid", "profile")
+    name_claim: str = "preferred_username"
+    role_claim: str = "groups"
+    analyst_claim: str = ""
+    local: bool = True
+
+    def __post_init__(self) -> None:
+        for name, value in (("address", self.address), ("provider.issuer", self.issuer)):
+            _check_url(name, value)
+        if not self.client_id:
+            raise ParameterError("provider.client_id is missing; the provider's operator knows it")
+        if "openid" not in self.scopes:
+            raise ParameterError("provider.scopes lacks openid; add it")
+        if not any(self.roles.get(grant) for grant in GRANTS):
+            raise ParameterError("roles gives nobody a role; name groups for one at least")
+
+    @property
+    def redirect_uri(self) -> str:
+        """Where the provider sends browsers back to; it must be registered there."""
+        return f"{self.address.rstrip('/')}/oidc/callback"
+
+    @property
+    def after_logout(self) -> str:
+        """Where the provider may send browsers after they signed out there."""
+        return f"{self.address.rstrip('/')}/"
+
+
+def read_oidc(path: Path) -> OidcSettings:
+    """Return the settings in a TOML file, or refuse it in one sentence that names no secret."""
+    try:
+        given = tomllib.loads(path.read_text(encoding="utf-8"))
+    except OSError as error:
+        reason = (error.strerror or "it cannot be read").lower()
+        raise ParameterError(f"the settings of single sign-on: {reason}; check --oidc") from None
+    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+        raise ParameterError(f"{path.name} is no TOML: {error}; correct it") from None
+    try:
+        return _settings(given, path.parent)
+    except ParameterError as error:
+        raise ParameterError(f"{path.name}: {error}") from None
+
+
+def _settings(given: dict[str, Any], folder: Path) -> OidcSettings:
+    provider, claims, roles = (_table(given, name) for name in ("provider", "claims", "roles"))
+    _check_keys("", given)
+    local = given.get("local", True)
+    if not isinstance(local, bool):
+        raise ParameterError("local is true or false")
+    values: dict[str, Any] = {
+        "address": _text(given, "address"),
+        "issuer": _text(provider, "issuer", "provider."),
+        "client_id": _text(provider, "client_id", "provider."),
+        "roles": {name: frozenset(_texts(roles, name, "roles.")) for name in roles},
+        "secret": _secret(provider, folder),
+        "local": local,
+    }
+    if "scopes" in provider:
+        values["scopes"] = tuple(_texts(provider, "scopes", "provider."))
+    for table, key, name in (
+        (provider, "name", "provider"),
+        (claims, "name", "name_claim"),
+        (claims, "role", "role_claim"),
+        (claims, "analyst", "analyst_claim"),
+    ):
+        if key in table:
+            values[name] = _text(table, key)
+    return OidcSettings(**values)
+
+
+def _secret(provider: dict[str, Any], folder: Path) -> str:
+    if "secret_file" in provider:
+        path = folder / _text(provider, "secret_file", "provider.")
+        try:
+            return path.read_text(encoding="utf-8").strip()
+        except (OSError, UnicodeDecodeError):
+            raise ParameterError("provider.secret_file cannot be read; check it") from None
+    if "secret_env" in provider:
+        name = _text(provider, "secret_env", "provider.")
+        if not os.environ.get(name):
+            raise ParameterError(f"the environment has no {name}, which provider.secret_env names")
+        return os.environ[name]
+    return ""
+
+
+def _check_url(name: str, value: str) -> None:
+    found = urlsplit(value)
+    here = found.hostname in ("localhost", "127.0.0.1", "::1")
+    if not found.hostname or found.query or found.fragment:
+        raise ParameterError(f"{name} is an address such as https://id.example.org")
+    if found.scheme != "https" and not (found.scheme == "http" and here):
+        raise ParameterError(f"{name} begins with https://; http:// is for this machine alone")
+
+
+def _check_keys(name: str, table: dict[str, Any]) -> None:
+    unknown = sorted(set(table) - KEYS[name])
+    if unknown:
+        where = f"{name}." if name else ""
+        raise ParameterError(f"{where}{unknown[0]} is not known; see the page on accounts")
+
+
+def _table(given: dict[str, Any], name: str) -> dict[str, Any]:
+    found = given.get(name, {})
+    if not isinstance(found, dict):
+        raise ParameterError(f"{name} is a table: [{name}]")
+    _check_keys(name, found)
+    return found
+
+
+def _text(table: dict[str, Any], key: str, where: str = "") -> str:
+    found = table.get(key)
+    if not isinstance(found, str) or not found:
+        raise ParameterError(f"{where}{key} is missing, or no text")
+    return found
+
+
+def _texts(table: dict[str, Any], key: str, where: str) -> list[str]:
+    found = table[key]
+    if not isinstance(found, list) or not all(isinstance(each, str) and each for each in found):
+        raise ParameterError(f"{where}{key} is a list of texts")
+    return found
+
 
 MEGABYTE = 1024 * 1024
+
+
+@dataclass(frozen=True, slots=True)
+class ReadingLimits:
+    """What reading one upload may take at most, whatever its files claim to be.
+
+    Parameters
+    ----------
+    memory
+        What the process that reads it may hold. [bytes]
+    seconds
+        How long it may take. [s]
+    systems
+        Rows of a table of systems.
+    readings
+        Rows of all Parquet files of readings together.
+    columns
+        Columns of any one table.
+    """
+
+    memory: int = 2048 * MEGABYTE
+    seconds: float = 900.0
+    systems: int = 1_000_000
+    readings: int = 20_000_000_000
+    columns: int = 4000
+
+
+Address = IPv4Address | IPv6Address
+
+
+Network = IPv4Network | IPv6Network
+
+
+LOOPBACK: tuple[Network, ...] = (ip_network("127.0.0.0/8"), ip_network("::1/128"))
+
+
+# One customer of a network provider has all addresses of such a network, so limits are for it.
+HOUSEHOLD_BITS = 64
+
+
+def parse_network(text: str) -> Network:
+    """Return the network that an address, or a network such as ``10.0.0.0/8``, names."""
+    try:
+        return ip_network(text.strip(), strict=False)
+    except ValueError:
+        raise ParameterError(
+            f"{text!r} is neither an address nor a network; write 10.0.0.5, 10.0.0.0/8 or ::1"
+        ) from None
+
+
+def parse_address(text: str) -> Address | None:
+    """Return an address as a header may write it, with a port or in brackets; None if it is none.
+
+    An IPv4 address within IPv6 is that IPv4 address, whichever socket it came to.
+    """
+    plain = text.strip().strip('"')
+    if plain.startswith("["):
+        plain = plain[1:].partition("]")[0]
+    elif plain.count(":") == 1:
+        plain = plain.partition(":")[0]
+    try:
+        found = ip_address(plain)
+    except ValueError:
+        return None
+    if isinstance(found, IPv6Address):
+        return found.ipv4_mapped or found
+    return found
+
+
+def mapped(network: Network) -> Network:
+    """Return a network as a socket of IPv6 sees it."""
+    if isinstance(network, IPv6Network):
+        return network
+    return ip_network(f"::ffff:{network.network_address}/{96 + network.prefixlen}")
+
+
+def is_within(address: Address, networks: Iterable[Network]) -> bool:
+    """Return whether an address is in any of some networks."""
+    return any(address in network for network in networks)
+
+
+def limit_key(address: str) -> str:
+    """Return what limits count an address as: itself, or the network of a household's."""
+    found = parse_address(address)
+    if isinstance(found, IPv6Address):
+        return str(ip_network((found, HOUSEHOLD_BITS), strict=False))
+    return address
+
+
 LOCAL_NAMES = ("localhost", "127.0.0.1", "[::1]")
+
+
 LOG_FORMATS = ("text", "json")
+
+
 # The part of a machine's memory that inference may take, so that the service itself goes on.
 MACHINE_SHARE = 0.75
+
+
 # By kind of question: an answer takes a whole multiple of this, so that its time tells nothing. [s]
 ANSWER_SECONDS: Mapping[str, float] = {
     "fleet-table": 1.0,
@@ -201,3 +528,42 @@ def _checked_address(address: str) -> str:
             "the address of the service is a scheme and a name; write https://sunveil.example.org"
         )
     return address.rstrip("/")
+
+
+@dataclass(frozen=True, slots=True)
+class UploadLimits:
+    """What one upload may be at most.
+
+    Parameters
+    ----------
+    body
+        The whole request. [bytes]
+    unpacked
+        All files together after archives are unpacked. [bytes]
+    files
+        How many files, those within archives counted.
+    ratio
+        How many times its packed size an archive's file may become. Meter data, zeros at night
+        included, stay far below.
+    fields, field
+        How many form fields beside the files, and the size of each. [bytes]
+    spare
+        What must stay free on the disk. [bytes]
+    """
+
+    body: int = 4096 * MEGABYTE
+    unpacked: int = 16384 * MEGABYTE
+    files: int = 5000
+    ratio: int = 200
+    fields: int = 40
+    field: int = 16 * 1024
+    spare: int = 512 * MEGABYTE
+
+
+def size_text(size: int) -> str:
+    """Return a size in words, such as ``3.5 MB``."""
+    if size >= 1024 * MEGABYTE:
+        return f"{size / (1024 * MEGABYTE):.3g} GB"
+    if size >= MEGABYTE:
+        return f"{size / MEGABYTE:.3g} MB"
+    return f"{size / 1024:.3g} kB" if size >= 1024 else f"{size} bytes"

@@ -1,4 +1,4 @@
-"""The guard of forms for anybody, which are sign-ins: how often they may fail."""
+"""Limits on failed sign-ins."""
 
 from __future__ import annotations
 
@@ -9,16 +9,19 @@ from starlette.exceptions import HTTPException
 from starlette.requests import Request
 from starlette.responses import Response
 
-from sunveil.service.addresses import limited_as
 from sunveil.service.audit_log import record_event
+from sunveil.service.authentication import check_rate, limited_as
 from sunveil.service.context import service_of
-from sunveil.service.identity import check_rate
-from sunveil.service.security.sign_ins import Attempt, SignInLimits
+from sunveil.service.passwords_and_tokens import Attempt, SignInLimits
 
 # What a sign-in that was refused is answered with.
 REFUSED = (401, 403, 404)
+
+
 # How long a browser stays known. [s]
 DEVICE_SECONDS = 180 * 24 * 3600
+
+
 Outcome = Callable[[Response], None]
 
 

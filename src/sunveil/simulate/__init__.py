@@ -50,69 +50,44 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from sunveil.ondemand import on_demand
+from sunveil._lazy import lazy_names
 
 if TYPE_CHECKING:
     from sunveil.simulate.fault_rates import (
+        CITIES,
         CLEAN_FLEET,
         PLAIN_FLEET,
         REAL_FLEET,
-        FaultRates,
-    )
-    from sunveil.simulate.faults import (
-        clipped,
-        daylight_saving_stamps,
-        fast_clock,
-        missing_and_snow,
-        summer_only,
-        western_horizon,
-    )
-    from sunveil.simulate.filesky import (
-        real_sky,
-    )
-    from sunveil.simulate.fleet import (
-        simulate_fleet,
-    )
-    from sunveil.simulate.fleet_spec import (
-        FleetSpec,
-        NetColumns,
-        NetMix,
-        ReadingsLayout,
-    )
-    from sunveil.simulate.loads import (
-        simulate_loads,
-    )
-    from sunveil.simulate.mounting import (
-        on_tracker,
-        with_second_plane,
-    )
-    from sunveil.simulate.places import (
-        Place,
-        read_places,
-    )
-    from sunveil.simulate.power import (
-        Horizon,
-        simulate_power,
-    )
-    from sunveil.simulate.satellite import (
-        SatelliteErrors,
-    )
-    from sunveil.simulate.sky import (
-        SimulatedSky,
-        simulate_sky,
-    )
-    from sunveil.simulate.systems import (
-        CITIES,
         City,
+        FaultRates,
         SystemTruth,
         Tracker,
         draw_systems,
         east_west,
         tracking,
     )
-    from sunveil.simulate.writing import (
-        write_fleet,
+    from sunveil.simulate.household_loads import simulate_loads
+    from sunveil.simulate.places import (
+        FleetSpec,
+        NetColumns,
+        NetMix,
+        Place,
+        ReadingsLayout,
+        read_places,
     )
+    from sunveil.simulate.roster import (
+        clipped,
+        daylight_saving_stamps,
+        fast_clock,
+        missing_and_snow,
+        on_tracker,
+        summer_only,
+        western_horizon,
+        with_second_plane,
+    )
+    from sunveil.simulate.simulated_sky import SatelliteErrors, SimulatedSky, real_sky, simulate_sky
+    from sunveil.simulate.system_power import Horizon, simulate_fleet, simulate_power
+    from sunveil.simulate.write_fleet import write_fleet
 
 __all__ = [
     "CITIES",
@@ -151,58 +126,52 @@ __all__ = [
     "write_fleet",
 ]
 
-on_demand(
+__getattr__ = lazy_names(
     __name__,
     {
         "sunveil.simulate.fault_rates": (
+            "CITIES",
             "CLEAN_FLEET",
+            "City",
+            "FaultRates",
             "PLAIN_FLEET",
             "REAL_FLEET",
-            "FaultRates",
-        ),
-        "sunveil.simulate.faults": (
-            "clipped",
-            "daylight_saving_stamps",
-            "fast_clock",
-            "missing_and_snow",
-            "summer_only",
-            "western_horizon",
-        ),
-        "sunveil.simulate.filesky": ("real_sky",),
-        "sunveil.simulate.fleet": ("simulate_fleet",),
-        "sunveil.simulate.fleet_spec": (
-            "FleetSpec",
-            "NetColumns",
-            "NetMix",
-            "ReadingsLayout",
-        ),
-        "sunveil.simulate.loads": ("simulate_loads",),
-        "sunveil.simulate.mounting": (
-            "on_tracker",
-            "with_second_plane",
-        ),
-        "sunveil.simulate.places": (
-            "Place",
-            "read_places",
-        ),
-        "sunveil.simulate.power": (
-            "Horizon",
-            "simulate_power",
-        ),
-        "sunveil.simulate.satellite": ("SatelliteErrors",),
-        "sunveil.simulate.sky": (
-            "SimulatedSky",
-            "simulate_sky",
-        ),
-        "sunveil.simulate.systems": (
-            "CITIES",
-            "City",
             "SystemTruth",
             "Tracker",
             "draw_systems",
             "east_west",
             "tracking",
         ),
-        "sunveil.simulate.writing": ("write_fleet",),
+        "sunveil.simulate.household_loads": ("simulate_loads",),
+        "sunveil.simulate.places": (
+            "FleetSpec",
+            "NetColumns",
+            "NetMix",
+            "Place",
+            "ReadingsLayout",
+            "read_places",
+        ),
+        "sunveil.simulate.roster": (
+            "clipped",
+            "daylight_saving_stamps",
+            "fast_clock",
+            "missing_and_snow",
+            "on_tracker",
+            "summer_only",
+            "western_horizon",
+            "with_second_plane",
+        ),
+        "sunveil.simulate.simulated_sky": (
+            "SatelliteErrors",
+            "SimulatedSky",
+            "real_sky",
+            "simulate_sky",
+        ),
+        "sunveil.simulate.system_power": (
+            "Horizon",
+            "simulate_fleet",
+            "simulate_power",
+        ),
+        "sunveil.simulate.write_fleet": ("write_fleet",),
     },
 )

@@ -1,41 +1,643 @@
-"""The systems of a cell, drawn together: one array for each of their properties."""
+"""All systems of a cell, with mounts, clocks, loggers, wear."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass, fields
+from collections.abc import Iterator
+from dataclasses import dataclass, fields, replace
+from datetime import timedelta
 from typing import Any
+from zoneinfo import ZoneInfo
 
 import numpy as np
+import pandas as pd
 from numpy.typing import NDArray
 
-from sunveil.simulate.fault_rates import FaultRates
-from sunveil.simulate.loggers import draw_logger_faults
-from sunveil.simulate.mounting import (
-    DUAL_AXIS,
-    HALF_TURN,
-    LARGER_SHARE,
-    draw_trackers,
-    ridge_azimuths,
-    second_planes,
-)
-from sunveil.simulate.places import SimulatedCell
-from sunveil.simulate.power import Horizon
-from sunveil.simulate.skyline import Skyline, box_skyline, draw_skylines, sectors_of
-from sunveil.simulate.stamps import draw_clock_steps, draw_clocks
-from sunveil.simulate.systems import (
+from sunveil._options import HIGHEST_SEED, checked, number, whole
+from sunveil.errors import ParameterError
+from sunveil.simulate.fault_rates import (
     SAPM_MOUNTS,
     TILT_EDGES,
+    FaultRates,
     FleetStatistics,
+    SimulatedClock,
     SystemTruth,
     Tracker,
+    tracking,
 )
-from sunveil.simulate.wear import draw_wear, mean_wear
+from sunveil.simulate.places import SimulatedCell
+from sunveil.simulate.simulated_sky import SolarCalendar, TrueSky, days_since, dull_days
+from sunveil.simulate.system_power import Horizon
 from sunveil.site import Array, Losses, Mount, Plane, Site
 
+YEAR_DAYS = 365.0
+
+
+def draw_spells(
+    rng: np.random.Generator, share: float, n: int, *, days: tuple[float, float]
+) -> tuple[Array, Array]:
+    """Return where spells begin and end, as fractions of the year; NaN for those without.
+
+    Parameters
+    ----------
+    rng
+        Source of randomness.
+    share
+        Share of systems that have one.
+    n
+        How many systems.
+    days
+        Shortest and longest spell, evenly spread in the logarithm. [days]
+    """
+    has = rng.random(n) < share
+    length = np.exp(rng.uniform(np.log(days[0]), np.log(days[1]), n)) / YEAR_DAYS
+    begin = rng.random(n) * (1.0 - length)
+    return np.where(has, begin, np.nan), np.where(has, begin + length, np.nan)
+
+
+SENTINELS = (-999.0, -9999.0)
+
+
+# Watts for kilowatts and back, decimals slipped, and a phase or a transformer miscounted.
+SCALES = (0.001, 1000.0, 0.1, 10.0, 0.5, 2.0)
+
+
+NEGATIVE_DAYS, STUCK_DAYS, SCALE_DAYS = (3.0, 40.0), (0.5, 10.0), (28.0, 31.0)
+
+
+def draw_logger_faults(rng: np.random.Generator, rates: FaultRates, n: int) -> dict[str, Any]:
+    """Return what goes wrong with the loggers of systems, as fields of a roster.
+
+    Parameters
+    ----------
+    rng
+        Source of randomness.
+    rates
+        How many systems have which fault.
+    n
+        How many systems.
+    """
+    fields: dict[str, Any] = {}
+    for name, share, days in (
+        ("negative", rates.negative, NEGATIVE_DAYS),
+        ("stuck", rates.stuck, STUCK_DAYS),
+        ("scale", rates.wrong_scale, SCALE_DAYS),
+    ):
+        fields[f"{name}_begin"], fields[f"{name}_end"] = draw_spells(rng, share, n, days=days)
+    factors = rng.choice(SCALES, n)
+    fields["scale_factor"] = np.where(np.isnan(fields["scale_begin"]), 1.0, factors)
+    fields["negative_depth"] = rng.uniform(0.02, 1.0, n)
+    marks = rng.choice(SENTINELS, n)
+    fields["sentinel"] = np.where(rng.random(n) < rates.sentinels, marks, np.nan)
+    return fields
+
+
+def add_logger_faults(power: NDArray[np.float32], roster: SimulatedRoster) -> None:
+    """Turn what meters say into what loggers write, in place.
+
+    Parameters
+    ----------
+    power
+        What meters say, one row per system, NaN where there is no reading. [kW]
+    roster
+        The systems.
+    """
+    for row, spell in _spells(power, roster.negative_begin, roster.negative_end):
+        spell *= np.float32(-roster.negative_depth[row])
+    for _, spell in _spells(power, roster.stuck_begin, roster.stuck_end):
+        # stuck by day: at night it would be a system that is down
+        lit = np.flatnonzero(spell > 0.0)
+        if len(lit):
+            spell[lit[0] :] = spell[lit[0]]
+    for row, spell in _spells(power, roster.scale_begin, roster.scale_end):
+        spell *= np.float32(roster.scale_factor[row])
+    for marked in np.flatnonzero(~np.isnan(roster.sentinel)):
+        power[marked, np.isnan(power[marked])] = roster.sentinel[marked]
+
+
+def _spells(
+    power: NDArray[np.float32], begin: Array, end: Array
+) -> Iterator[tuple[int, NDArray[np.float32]]]:
+    """Yield the systems that have a spell, and a view of their readings in it."""
+    readings = power.shape[1]
+    for row in np.flatnonzero(~np.isnan(begin)):
+        yield int(row), power[row, round(begin[row] * readings) : round(end[row] * readings)]
+
+
+# From one side of a ridge to the other. [degrees]
+HALF_TURN = 180.0
+
+
+# Share of the capacity on the larger of two planes.
+LARGER_SHARE = (0.5, 0.8)
+
+
+# By how much two roofs of a house miss equal tilts, and a half or a quarter turn. [degrees]
+TILT_SPREAD, TURN_SPREAD = 3.0, 2.0
+
+
+# Of ridges that run east to west, how many have modules on both sides all the same.
+POLEWARD = 0.1
+
+
+# Share of axes that do not run north to south, and how far they are turned. [1, degrees]
+TURNED_AXES, AXIS_SPREAD, AXIS_AT_MOST = 0.25, 15.0, 45.0
+
+
+BACKTRACKING = 0.75
+
+
+GCR = (0.25, 0.5)
+
+
+MAX_ANGLE = (45.0, 60.0)
+
+
+# Of what follows the sun, how much does so about two axes.
+DUAL_AXIS = 0.1
+
+
+def ridge_azimuths(rng: np.random.Generator, azimuth: Array) -> Array:
+    """Return azimuths of first planes turned so that both sides of their ridges see the sun.
+
+    Parameters
+    ----------
+    rng
+        Source of randomness.
+    azimuth
+        The azimuths as drawn for single planes. [degrees]
+    """
+    n = len(azimuth)
+    side = np.where(rng.random(n) < 0.5, 90.0, -90.0)
+    polar = np.abs(np.cos(np.radians(azimuth))) > np.sqrt(0.5)
+    turned = polar & (rng.random(n) >= POLEWARD)
+    return np.asarray(np.mod(np.where(turned, azimuth + side, azimuth), 360.0))
+
+
+def second_planes(
+    rng: np.random.Generator, azimuth: Array, tilt: Array, *, turn: Array
+) -> tuple[Array, Array]:
+    """Return azimuth and tilt of second planes, about as steep as the first. [degrees]
+
+    Parameters
+    ----------
+    rng
+        Source of randomness.
+    azimuth, tilt
+        The first planes. [degrees]
+    turn
+        From the first to the second: half a turn about a ridge, a quarter about a corner; NaN where
+        there is none. [degrees]
+    """
+    n = len(azimuth)
+    turned = azimuth + turn + TURN_SPREAD * rng.standard_normal(n)
+    like = np.clip(tilt + TILT_SPREAD * rng.standard_normal(n), 0.0, TILT_EDGES[-1])
+    return np.mod(turned, 360.0), np.where(np.isnan(turn), np.nan, like)
+
+
+def draw_trackers(rng: np.random.Generator, n: int) -> dict[str, Any]:
+    """Return the columns of ``n`` single-axis trackers, by the names of :class:`Tracker`."""
+    away = np.clip(AXIS_SPREAD * rng.standard_normal(n), -AXIS_AT_MOST, AXIS_AT_MOST)
+    return {
+        "axis_azimuth": np.where(rng.random(n) < TURNED_AXES, 180.0 + away, 180.0),
+        "backtrack": rng.random(n) < BACKTRACKING,
+        "gcr": rng.uniform(*GCR, n),
+        "max_angle": rng.uniform(*MAX_ANGLE, n),
+    }
+
+
+@checked
+def with_second_plane(truth: SystemTruth, *, rng: np.random.Generator) -> SystemTruth:
+    """Return a system that stands on two planes, about a ridge or about a corner."""
+    first, tilt = np.array([truth.plane.surface_azimuth]), np.array([truth.plane.surface_tilt])
+    share = float(rng.uniform(*LARGER_SHARE))
+    turn = np.array([rng.choice([HALF_TURN, HALF_TURN, 90.0, -90.0])])
+    if turn[0] == HALF_TURN:
+        first = ridge_azimuths(rng, first)
+    second = second_planes(rng, first, tilt, turn=turn)
+    planes = [Plane(float(azimuth[0]), float(own[0])) for azimuth, own in ((first, tilt), second)]
+    return replace(truth, planes=((planes[0], share), (planes[1], 1.0 - share)))
+
+
+@checked
+def on_tracker(truth: SystemTruth, *, rng: np.random.Generator) -> SystemTruth:
+    """Return a system that turns about one axis."""
+    drawn = {name: values[0].item() for name, values in draw_trackers(rng, 1).items()}
+    return tracking(truth, Tracker(**drawn))
+
+
+SECTORS = 72
+
+
+SECTOR_DEGREES = 360.0 / SECTORS
+
+
+OBSTACLES = 6
+
+
+Skyline = NDArray[np.float32]
+
+
+def sectors_of(azimuth: Array) -> NDArray[np.int32]:
+    """Return the sector of a skyline that each azimuth [degrees] lies in."""
+    return np.asarray(np.mod(azimuth, 360.0) // SECTOR_DEGREES, dtype=np.int32) % SECTORS
+
+
+def box_skyline(middle: Array, width: Array, height: Array) -> Skyline:
+    """Return the skylines of one obstacle each, nothing where its height is NaN.
+
+    Parameters
+    ----------
+    middle, width, height
+        Direction, width and height of the obstacles. [degrees]
+
+    Returns
+    -------
+    numpy.ndarray
+        Elevation of the skyline, shape (obstacles, ``SECTORS``). [degrees]
+    """
+    away = _away(np.nan_to_num(middle))
+    inside = away <= np.nan_to_num(width)[..., None] / 2.0
+    return np.where(inside, np.nan_to_num(height)[..., None], 0.0).astype(np.float32)
+
+
+def draw_skylines(rng: np.random.Generator, share: float, n: int) -> Skyline:
+    """Return the skylines of systems, flat for those that have none.
+
+    Hills are low and wide, up to 10 degrees. In front of them stand up to six trees or houses, most
+    of them below 30 degrees, in any direction. They hide the sun, not the rest of the sky.
+
+    Parameters
+    ----------
+    rng
+        Source of randomness.
+    share
+        Share of systems that have one.
+    n
+        How many systems.
+
+    Returns
+    -------
+    numpy.ndarray
+        Elevation of the skyline, shape (n, ``SECTORS``). [degrees]
+    """
+    has = rng.random(n) < share
+    around = np.radians(SECTOR_DEGREES) * (np.arange(SECTORS) + 0.5)
+    phases = rng.uniform(0.0, 2.0 * np.pi, (3, n))
+    waves = sum(
+        np.sin(order * around[None, :] + phase[:, None])
+        for order, phase in enumerate(phases, start=1)
+    )
+    hills = rng.uniform(0.0, 10.0, n)[:, None] * np.maximum(waves, 0.0) / 3.0
+    shape = (n, OBSTACLES)
+    there = np.arange(OBSTACLES) < rng.integers(0, OBSTACLES + 1, n)[:, None]
+    height = np.where(there, np.minimum(20.0 * np.exp(0.5 * rng.standard_normal(shape)), 60.0), 0.0)
+    half = rng.uniform(5.0, 35.0, shape)[..., None]
+    away = _away(rng.uniform(0.0, 360.0, shape)) / half
+    # trees are round, houses are not
+    tree = (rng.random(shape) < 0.5)[..., None]
+    outline = np.where(tree, np.sqrt(np.maximum(1.0 - away**2, 0.0)), away <= 1.0)
+    tops = np.max(height[..., None] * outline, axis=1)
+    return np.where(has[:, None], np.maximum(hills, tops), 0.0).astype(np.float32)
+
+
+def _away(middle: Array) -> Array:
+    """Return how far each sector's middle is from directions, as one more axis [degrees]."""
+    middles = SECTOR_DEGREES * (np.arange(SECTORS) + 0.5)
+    turn = np.mod(middles - np.asarray(middle)[..., None] + 180.0, 360.0) - 180.0
+    return np.asarray(np.abs(turn))
+
+
+CLOCKS = tuple(SimulatedClock)
+
+
+DECLARED = CLOCKS.index(SimulatedClock.DECLARED)
+
+
+Index = NDArray[np.int32]
+
+
+def draw_clocks(
+    rng: np.random.Generator, rates: FaultRates, n: int, *, saves_daylight: bool
+) -> NDArray[np.int64]:
+    """Return the clocks of systems, as places in ``CLOCKS``.
+
+    Parameters
+    ----------
+    rng
+        Source of randomness.
+    rates
+        The share of each clock.
+    n
+        How many systems.
+    saves_daylight
+        Whether the clock on the wall does; where it does not, none of theirs does.
+    """
+    drawn = rng.choice(len(CLOCKS), size=n, p=[rates.clocks[clock] for clock in CLOCKS])
+    if not saves_daylight:
+        drawn[drawn == CLOCKS.index(SimulatedClock.DAYLIGHT_SAVING)] = DECLARED
+    return np.asarray(drawn, dtype=np.int64)
+
+
+def draw_clock_steps(
+    rng: np.random.Generator, rates: FaultRates, clock: NDArray[np.int64]
+) -> dict[str, Any]:
+    """Return the clocks before and after a step, and when it comes, as fields of a roster.
+
+    A clock that steps is right on one side of its step and an hour off on the other.
+
+    Parameters
+    ----------
+    rng
+        Source of randomness.
+    rates
+        How many clocks step.
+    clock
+        The clocks, as places in ``CLOCKS``.
+    """
+    n = len(clock)
+    off = [CLOCKS.index(each) for each in (SimulatedClock.HOUR_FAST, SimulatedClock.HOUR_SLOW)]
+    steps = rng.random(n) < rates.clock_steps
+    wrong, at = rng.choice(off, n), rng.uniform(0.1, 0.9, n)
+    first = rng.random(n) < 0.5
+    return {
+        "clock": np.where(steps, np.where(first, wrong, DECLARED), clock),
+        "later_clock": np.where(steps, np.where(first, DECLARED, wrong), clock),
+        "clock_step": np.where(steps, at, np.nan),
+    }
+
+
+def clock_sources(
+    times: pd.DatetimeIndex, timezone: str, *, interval_minutes: int, step_minutes: int
+) -> tuple[Index, Index]:
+    """Return for each clock which instants of a sky stand at each instant of its stamps.
+
+    -1 where none does: before a slow clock's year begins, and in the hour that is skipped in
+    spring. Of the hour that comes twice in autumn the first is kept, as meters that overwrite do.
+
+    Parameters
+    ----------
+    times
+        Middles of the sky's steps over the year, in UTC.
+    timezone
+        The clock on the wall, whose daylight saving may be left in.
+    interval_minutes
+        Interval of the meters. [minutes]
+    step_minutes
+        Spacing of the sky. [minutes]
+
+    Returns
+    -------
+    sources
+        Indices of instants, shape (clocks, instants), the clocks in the order of ``CLOCKS``.
+    before
+        For each clock 1 where half of what is read comes from the instant before its source, since
+        it is off by half a step of the sky; else 0.
+    """
+    ahead: dict[SimulatedClock, Any] = {
+        SimulatedClock.DECLARED: 0,
+        SimulatedClock.HOUR_FAST: 60,
+        SimulatedClock.HOUR_SLOW: -60,
+        SimulatedClock.HALF_HOUR_FAST: 30,
+        SimulatedClock.HALF_HOUR_SLOW: -30,
+        SimulatedClock.DAYLIGHT_SAVING: _saved_minutes(times, timezone),
+        SimulatedClock.LABEL_END: interval_minutes,
+        SimulatedClock.LABEL_MIDDLE: interval_minutes / 2,
+    }
+    n = len(times)
+    out = np.full((len(CLOCKS), n), -1, dtype=np.int32)
+    instants = np.arange(n, dtype=np.int32)
+    for row, clock in zip(out, CLOCKS, strict=True):
+        stamps = instants + np.asarray(ahead[clock] // step_minutes, dtype=np.int32)
+        kept = (stamps >= 0) & (stamps < n)
+        # backwards, so that the first of two is written last
+        row[stamps[kept][::-1]] = instants[kept][::-1]
+    halved = [clock is SimulatedClock.LABEL_MIDDLE for clock in CLOCKS]
+    odd = interval_minutes / 2 % step_minutes > 0
+    return out, np.asarray(np.array(halved) & odd, dtype=np.int32)
+
+
+def _saved_minutes(times: pd.DatetimeIndex, timezone: str) -> NDArray[np.int64]:
+    plain = times.tz_localize(None)
+    ahead = times.tz_convert(timezone).tz_localize(None) - plain
+    minutes = (ahead.total_seconds().to_numpy() // 60).astype(np.int64)
+    return np.asarray(minutes - minutes.min())
+
+
+# PVWatts' share of soiling in its losses, which nominal losses hold already.
+NOMINAL_SOILING = 0.02
+
+
+DIRTIEST = 0.3
+
+
+DRY_SEASON_DAYS = (120.0, 180.0)
+
+
+DEAD_STRING_DAYS = (60.0, 300.0)
+
+
+# Not every dull day rains.
+RAIN = 0.5
+
+
+# Marion's: snow slides while the air is warmer than this part of the light allows [W/m²/K], and by
+# so much of the slant height an hour, times the sine of the tilt.
+SLIDING_LIGHT = 80.0
+
+
+SLIDE_AN_HOUR = 0.197
+
+
+FACING = 0.8
+
+
+# Degree-days: of a cover of some centimetres this much melts in a day for each degree above zero.
+MELT_A_DEGREE = 0.15
+
+
+# Snow's albedo over that of the ground, 0.65 and 0.2 in pvlib's table.
+WHITENESS = 3.25
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class CellDays:
+    """What the days of a cell bring to all its systems, one value per local day.
+
+    Parameters
+    ----------
+    since_rain
+        Days since rain last washed the modules.
+    snow
+        Whether snow falls that covers them.
+    slide
+        How much of a vertical module's snow slides off, as a share of its height.
+    melt
+        How much of the snow melts.
+    whiteness
+        What the ground's albedo is multiplied by: more than 1 while snow lies.
+    """
+
+    since_rain: NDArray[np.int64]
+    snow: NDArray[np.bool_]
+    slide: Array
+    melt: Array
+    whiteness: Array
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Wear:
+    """What is left of the DC power of systems.
+
+    Parameters
+    ----------
+    kept
+        Share of DC power that is left, shape (systems, days).
+    snow_days
+        On how many days of the year snow took some of it.
+    soiling_loss
+        What dirt took, in the mean over the year.
+    """
+
+    kept: NDArray[np.float32]
+    snow_days: NDArray[np.int64]
+    soiling_loss: Array
+
+
+def draw_cell_days(sky: TrueSky, rates: FaultRates, *, rng: np.random.Generator) -> CellDays:
+    """Return when it rains and snows on a cell, and how snow leaves.
+
+    Rain and snow fall on dull days, snow below freezing. Where there is a dry season, no rain falls
+    in it.
+
+    Parameters
+    ----------
+    sky
+        The cell's sky.
+    rates
+        How often it snows on a dull day, and how many cells have a dry season.
+    rng
+        Source of randomness.
+    """
+    weather, day = sky.weather, sky.day
+    dull = dull_days(day, sky.clear_index, weather.ghi)
+    an_instant = SLIDE_AN_HOUR * weather.step_minutes / 60.0
+    # what a plane has that about faces the sun
+    light = FACING * weather.dni + weather.dhi
+    slides = (weather.ghi > 0.0) & (weather.temp_air + light / SLIDING_LIGHT > 0.0)
+    warmth = np.bincount(day, weather.temp_air) / np.bincount(day)
+    dry = rng.random() < rates.dry_seasons
+    length = rng.uniform(*DRY_SEASON_DAYS) / YEAR_DAYS
+    draws = rng.random((2, len(dull)))
+    calendar = SolarCalendar.of(
+        weather.times, latitude=weather.site.latitude, longitude=weather.site.longitude
+    )
+    rains = ~(dry & (np.abs(calendar.season - 0.5) < length / 2.0))
+    snow = dull & (warmth < 0.0) & (draws[1] < rates.snowfall)
+    melt = MELT_A_DEGREE * np.maximum(warmth, 0.0)
+    return CellDays(
+        since_rain=days_since(dull & rains & (draws[0] < RAIN)),
+        snow=snow,
+        slide=np.asarray(an_instant * np.bincount(day[slides], minlength=len(dull)), float),
+        melt=melt,
+        whiteness=np.where(_lies(snow, melt), WHITENESS, 1.0),
+    )
+
+
+def _lies(snow: NDArray[np.bool_], melt: Array) -> NDArray[np.bool_]:
+    """Return on which days snow lies on the ground: from a fall until all of it has melted."""
+    out = np.zeros(len(snow), dtype=bool)
+    depth = 0.0
+    for day, (falls, melts) in enumerate(zip(snow, melt, strict=True)):
+        depth = max(depth + float(falls) - float(melts), 0.0)
+        out[day] = depth > 0.0
+    return out
+
+
+def draw_wear(rng: np.random.Generator, rates: FaultRates, n: int) -> dict[str, Any]:
+    """Return what decides how systems wear, as fields of a roster.
+
+    Parameters
+    ----------
+    rng
+        Source of randomness.
+    rates
+        How fast they soil and age, and how many lose a string.
+    n
+        How many systems.
+    """
+    yearly = rates.degradation + rates.degradation_spread * rng.standard_normal(n)
+    begin, end = draw_spells(rng, rates.dead_strings, n, days=DEAD_STRING_DAYS)
+    strings = rng.integers(2, 9, n)
+    return {
+        "soiling": rates.soiling * np.exp(rates.soiling_spread * rng.standard_normal(n)),
+        "degradation": np.clip(yearly, 0.0, 0.03),
+        "age_years": rates.oldest_years * rng.random(n),
+        "snow_strings": rng.integers(1, 4, n),
+        "dead_share": np.where(np.isnan(begin), 0.0, 1.0 / strings),
+        "dead_begin": begin,
+        "dead_end": end,
+    }
+
+
+def mean_wear(rates: FaultRates) -> float:
+    """Return what dirt and age take from a fleet in the mean.
+
+    Nominal losses are those of running systems, dirty and not new; what is simulated of these is
+    taken out of a system's other losses, so that fleets have the nominal ones in the mean.
+    """
+    soiling = NOMINAL_SOILING if rates.soiling > 0.0 else 0.0
+    return soiling + rates.degradation * rates.oldest_years / 2.0
+
+
+def wear_down(roster: SimulatedRoster, days: CellDays) -> Wear:
+    """Return what is left of the DC power of systems on each day of the year.
+
+    Parameters
+    ----------
+    roster
+        The systems.
+    days
+        What the days of their cell bring.
+    """
+    number = np.arange(len(days.snow))
+    years = roster.age_years[:, None] + number / YEAR_DAYS
+    aged = 1.0 - np.minimum(roster.degradation[:, None] * years, 0.5)
+    dirt = np.minimum(roster.soiling[:, None] * days.since_rain, DIRTIEST)
+    snow = _snow_losses(roster, days)
+    kept = aged * (1.0 - dirt) * (1.0 - snow)
+    for row in np.flatnonzero(roster.dead_share > 0.0):
+        start, stop = roster.dead_begin[row], roster.dead_end[row]
+        dead = slice(round(start * YEAR_DAYS), round(stop * YEAR_DAYS))
+        kept[row, dead] *= 1.0 - roster.dead_share[row]
+    return Wear(
+        kept.astype(np.float32),
+        np.asarray(np.sum(snow > 0.0, axis=1), dtype=np.int64),
+        np.asarray(np.mean(dirt, axis=1)),
+    )
+
+
+def _snow_losses(roster: SimulatedRoster, days: CellDays) -> Array:
+    """Return the share of DC power that snow takes, shape (systems, days)."""
+    out = np.zeros((len(roster), len(days.snow)))
+    cover, steep = np.zeros(len(roster)), np.sin(np.radians(roster.surface_tilt))
+    first = int(np.argmax(days.snow)) if days.snow.any() else len(days.snow)
+    for day in range(first, len(days.snow)):
+        cover -= steep * days.slide[day] + days.melt[day]
+        cover = np.ones(len(roster)) if days.snow[day] else np.maximum(cover, 0.0)
+        # a string that is covered in part gives nothing
+        out[:, day] = np.ceil(cover * roster.snow_strings) / roster.snow_strings
+    return out
+
+
 MOUNTS = tuple(SAPM_MOUNTS)
+
+
 # What a system does: it stands still, or follows the sun about one axis or about two.
 FIXED, SINGLE_AXIS, TWO_AXES = range(3)
+
+
 FEEDER_SYSTEMS = 40
+
 
 Whole = NDArray[np.int64]
 
@@ -59,13 +661,13 @@ class SimulatedRoster:
     dc_capacity_kw, dc_ac_ratio
         DC nameplate capacity [kW], and its ratio to the inverter's limit.
     losses, gamma_pdc, albedo
-        As in :class:`~sunveil.simulate.systems.SystemTruth`.
+        As in :class:`~sunveil.simulate.fault_rates.SystemTruth`.
     mount
         Its place in ``MOUNTS``.
     tracker
         ``FIXED``, ``SINGLE_AXIS`` or ``TWO_AXES``.
     axis_azimuth, backtrack, gcr, max_angle
-        As in :class:`~sunveil.simulate.systems.Tracker`; they mean something of ``SINGLE_AXIS``
+        As in :class:`~sunveil.simulate.fault_rates.Tracker`; they mean something of ``SINGLE_AXIS``
         alone.
     clock, later_clock, clock_step
         Its clocks before and after a step, as places in ``CLOCKS``, and when the step comes, as a
@@ -344,3 +946,104 @@ def _draw_spans(rng: np.random.Generator, rates: FaultRates, n: int) -> tuple[Ar
     # whoever begins in the last days still has a day
     begin = np.minimum(begin, 364.0 / 365.0)
     return begin, np.where(short, begin + length, 1.0)
+
+
+@checked
+def clipped(truth: SystemTruth, dc_ac_ratio: float = 1.7) -> SystemTruth:
+    """Return a system whose inverter is too small for its modules."""
+    return replace(truth, dc_ac_ratio=dc_ac_ratio)
+
+
+@checked
+def western_horizon(elevation: float = 35.0) -> Horizon:
+    """Return a horizon that hides the sun west of south below ``elevation`` [degrees]."""
+
+    def horizon(azimuth: Array) -> Array:
+        return np.where(np.mod(azimuth, 360.0) > 180.0, elevation, 0.0)
+
+    return horizon
+
+
+# Ten years: no clock is further off. [minutes]
+MOST_MINUTES = 5_256_000.0
+
+
+@checked
+def daylight_saving_stamps(series: pd.Series, timezone: str) -> pd.Series:
+    """Return readings whose stamps run an hour ahead while the wall clock saves daylight.
+
+    The index still claims standard time. Of the hour that comes twice in autumn the first is kept,
+    as meters that overwrite do.
+    """
+    index = _index(series)
+    ahead = [stamp.dst() or timedelta(0) for stamp in index.tz_convert(_zone(timezone))]
+    moved = series.set_axis(index + pd.TimedeltaIndex(ahead).as_unit(index.unit))
+    return moved[~moved.index.duplicated(keep="first")]
+
+
+@checked
+def fast_clock(series: pd.Series, minutes: float) -> pd.Series:
+    """Return readings stamped ``minutes`` late: by a clock that runs ahead [minutes]."""
+    number("minutes", minutes, low=-MOST_MINUTES, high=MOST_MINUTES)
+    return series.set_axis(_index(series) + pd.Timedelta(minutes=minutes))
+
+
+@checked
+def summer_only(series: pd.Series) -> pd.Series:
+    """Return the readings of June to August."""
+    return series[_index(series).month.isin([6, 7, 8])]
+
+
+@checked
+def missing_and_snow(
+    series: pd.Series,
+    *,
+    seed: int,
+    timezone: str = "UTC",
+    missing: float = 0.05,
+    spells: int = 5,
+    winter: tuple[int, ...] = (12, 1, 2),
+) -> pd.Series:
+    """Return a record with whole days missing and spells of snow in winter.
+
+    Parameters
+    ----------
+    series
+        The readings.
+    seed
+        Of what is missing and when it snows.
+    timezone
+        The clock whose days these are.
+    missing
+        Fraction of days without any reading.
+    spells
+        Spells of 2 to 6 days in winter with readings of zero.
+    winter
+        Months when it snows; others for the southern hemisphere.
+    """
+    whole("seed", seed, low=0, high=HIGHEST_SEED)
+    number("missing", missing, low=0.0, high=1.0)
+    whole("spells", spells, low=0, high=1000)
+    rng = np.random.default_rng(seed)
+    days = _index(series).tz_convert(_zone(timezone)).normalize()
+    every = days.unique()
+    starts = np.flatnonzero(every.month.isin(winter))
+    snowy = np.zeros(len(every), dtype=bool)
+    for start in rng.choice(starts, size=min(spells, len(starts)), replace=False):
+        snowy[start : start + rng.integers(2, 7)] = True
+    gone = rng.choice(len(every), size=round(missing * len(every)), replace=False)
+    out = series.where(~days.isin(every[snowy]), 0.0)
+    return out[~days.isin(every[gone])]
+
+
+def _index(series: pd.Series) -> pd.DatetimeIndex:
+    if not isinstance(series.index, pd.DatetimeIndex) or series.index.tz is None:
+        raise ParameterError("series must be indexed by times with a time zone")
+    return series.index
+
+
+def _zone(timezone: str) -> ZoneInfo:
+    try:
+        return ZoneInfo(timezone)
+    except (ValueError, OSError, KeyError, IndexError):
+        raise ParameterError("timezone must be an IANA name, such as America/Denver") from None

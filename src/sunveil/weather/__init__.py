@@ -1,20 +1,19 @@
-"""Public irradiance and temperature, one type out of every source, cached by place and year."""
+"""Public irradiance and temperature: one type out of every source."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from sunveil.ondemand import on_demand
+from sunveil._lazy import lazy_names
 
 if TYPE_CHECKING:
-    from sunveil.weather.base import Weather
     from sunveil.weather.cache import WeatherCache
-    from sunveil.weather.clearsky import clearsky
-    from sunveil.weather.files import read_weather
-    from sunveil.weather.load import get_weather
-    from sunveil.weather.nsrdb import get_nsrdb
-    from sunveil.weather.pvgis import get_pvgis
-    from sunveil.weather.typical import covering
+    from sunveil.weather.clear_sky import clearsky
+    from sunveil.weather.nsrdb_and_pvgis import get_nsrdb, get_pvgis
+    from sunveil.weather.sources import get_weather
+    from sunveil.weather.typical_years import covering
+    from sunveil.weather.weather_data import Weather
+    from sunveil.weather.weather_files import read_weather
 
 __all__ = [
     "Weather",
@@ -27,16 +26,18 @@ __all__ = [
     "read_weather",
 ]
 
-on_demand(
+__getattr__ = lazy_names(
     __name__,
     {
-        "sunveil.weather.base": ("Weather",),
         "sunveil.weather.cache": ("WeatherCache",),
-        "sunveil.weather.clearsky": ("clearsky",),
-        "sunveil.weather.files": ("read_weather",),
-        "sunveil.weather.load": ("get_weather",),
-        "sunveil.weather.nsrdb": ("get_nsrdb",),
-        "sunveil.weather.pvgis": ("get_pvgis",),
-        "sunveil.weather.typical": ("covering",),
+        "sunveil.weather.clear_sky": ("clearsky",),
+        "sunveil.weather.nsrdb_and_pvgis": (
+            "get_nsrdb",
+            "get_pvgis",
+        ),
+        "sunveil.weather.sources": ("get_weather",),
+        "sunveil.weather.typical_years": ("covering",),
+        "sunveil.weather.weather_data": ("Weather",),
+        "sunveil.weather.weather_files": ("read_weather",),
     },
 )

@@ -1,9 +1,4 @@
-"""Weather on disk, one file per source, place, year and step.
-
-A file is one line of JSON (its key, its number of rows and the CRC-32 of what follows), then the
-times as 64-bit seconds and the columns as 32-bit floats. It is written beside its final name and
-moved there in one step, so that readers in other processes see a whole file or none.
-"""
+"""Disk cache of whole years."""
 
 from __future__ import annotations
 
@@ -20,13 +15,14 @@ from typing import Any
 import numpy as np
 import platformdirs
 
-from sunveil.arguments import instance
-from sunveil.checked import checked
+from sunveil._options import checked, instance
 from sunveil.site import Site
-from sunveil.weather.base import COLUMNS, SUN, Weather, utc_index, utc_seconds
+from sunveil.weather.weather_data import COLUMNS, SUN, Weather, utc_index, utc_seconds
 
 # Raise it whenever the layout of a file, or the meaning of a source's values, changes.
 FORMAT = 1
+
+
 _STORED = (*COLUMNS, *SUN)
 
 

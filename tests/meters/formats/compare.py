@@ -7,7 +7,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from sunveil.meters.record import Label, Record
+from sunveil.meters import Label, Record
 
 from .sample import ExpectedSystem, FormatSample
 

@@ -17,10 +17,9 @@ import numpy as np
 from formats.sample import FormatSample
 
 from sunveil.cli import main
-from sunveil.cli.errors import DEFECTIVE
+from sunveil.cli._text import DEFECTIVE
 from sunveil.errors import SunveilError
-from sunveil.meters import MeterOptions, read_meters
-from sunveil.meters.record import Record
+from sunveil.meters import MeterOptions, Record, read_meters
 
 from .cases import Case
 

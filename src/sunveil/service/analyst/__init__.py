@@ -1,1 +1,1 @@
-"""The analyst's side. It reaches what has been published, the promise and the broker: no more."""
+"""The analyst's side: it reaches what has been published and asks; no more."""

@@ -1,38 +1,58 @@
-"""The JSON API, for programs."""
+"""JSON API."""
 
 from __future__ import annotations
 
+import json
+import re
 from typing import Annotated, Any
 
-from fastapi import Body, Header, Path
+from fastapi import Body, FastAPI, Header
+from fastapi.openapi.utils import get_openapi
 from starlette.concurrency import run_in_threadpool
 from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
 
-from sunveil.service.analyst import models
-from sunveil.service.analyst.access import (
+from sunveil.service.analyst.asking import first_questions, make_plan, put_question
+from sunveil.service.analyst.pages import send_bundle, send_file
+from sunveil.service.analyst.releases import (
+    IMMUTABLE,
+    AnalystBody,
+    BudgetBody,
     CachedRelease,
+    DatasetBody,
+    DatasetsBody,
+    FileName,
+    FullReleaseBody,
+    Id,
+    Name,
+    PlanAnswerBody,
+    ProblemBody,
+    PromiseBody,
+    ReleaseBody,
+    ReleasesBody,
     SharedDataset,
+    SuggestionsBody,
     cached_release,
     list_releases,
+    plan_answer,
+    problems,
+    release_of,
     shared_dataset,
     shared_datasets,
+    suggestion_body,
 )
-from sunveil.service.analyst.answers import plan_answer, release_of
-from sunveil.service.analyst.asking import make_plan, put_question
-from sunveil.service.analyst.downloads import IMMUTABLE
-from sunveil.service.analyst.models import problems
-from sunveil.service.broker import Answered, Question
+from sunveil.service.authentication import check_rate
 from sunveil.service.context import service_of
-from sunveil.service.pages import identity_of
-from sunveil.service.routing import api_router
+from sunveil.service.guarded_routes import api_router, public_router
+from sunveil.service.page_rendering import identity_of
+from sunveil.service.questions import Answered, Question
 
 router = api_router()
 
+
 ALWAYS = (400, 401, 413, 422, 429, 500)
-Name = Annotated[str, Path(pattern="^[a-z0-9][a-z0-9-]{0,59}$", description="Of a dataset.")]
-Id = Annotated[str, Path(pattern="^[0-9a-f]{32}$", description="Of a release.")]
-FileName = Annotated[str, Path(pattern="^[A-Za-z0-9][A-Za-z0-9._-]{0,99}$")]
+
+
 Key = Annotated[
     str,
     Header(
@@ -42,6 +62,8 @@ Key = Annotated[
         " charged once.",
     ),
 ]
+
+
 QuestionInBody = Annotated[
     Question,
     Body(
@@ -54,41 +76,41 @@ QuestionInBody = Annotated[
 
 
 @router.get("/me", responses=problems(*ALWAYS), tags=["reading"])
-def me(request: Request) -> models.AnalystBody:
+def me(request: Request) -> AnalystBody:
     """Say whom the token belongs to."""
     who = identity_of(request).who
     names = [each.name for each in shared_datasets(service_of(request), who)]
-    return models.AnalystBody(analyst=who, datasets=names)
+    return AnalystBody(analyst=who, datasets=names)
 
 
 @router.get("/datasets", responses=problems(*ALWAYS), tags=["reading"])
-def datasets(request: Request) -> models.DatasetsBody:
+def datasets(request: Request) -> DatasetsBody:
     """List the datasets that you have a share of."""
     service = service_of(request)
     found = shared_datasets(service, identity_of(request).who)
-    return models.DatasetsBody(datasets=[_dataset_body(each) for each in found])
+    return DatasetsBody(datasets=[_dataset_body(each) for each in found])
 
 
 @router.get("/datasets/{dataset}", responses=problems(*ALWAYS, 404), tags=["reading"])
-def one_dataset(request: Request, dataset: Name) -> models.DatasetBody:
+def one_dataset(request: Request, dataset: Name) -> DatasetBody:
     """Tell the promise of a dataset, what is left, and what may be asked."""
     found = shared_dataset(service_of(request), identity_of(request).who, dataset)
     return _dataset_body(found)
 
 
 @router.get("/datasets/{dataset}/releases", responses=problems(*ALWAYS, 404), tags=["reading"])
-def releases(request: Request, dataset: Name) -> models.ReleasesBody:
+def releases(request: Request, dataset: Name) -> ReleasesBody:
     """List what was released of a dataset, newest first, up to 200."""
     service = service_of(request)
     shared_dataset(service, identity_of(request).who, dataset)
-    found = [models.ReleaseBody(**release_of(row)) for row in list_releases(service, dataset)]
-    return models.ReleasesBody(releases=found)
+    found = [ReleaseBody(**release_of(row)) for row in list_releases(service, dataset)]
+    return ReleasesBody(releases=found)
 
 
 @router.post(
     "/datasets/{dataset}/plans", responses=problems(*ALWAYS, 403, 404, 415, 503), tags=["asking"]
 )
-async def plan(request: Request, dataset: Name, question: QuestionInBody) -> models.PlanAnswerBody:
+async def plan(request: Request, dataset: Name, question: QuestionInBody) -> PlanAnswerBody:
     """Tell what a question would cost, the errors to expect and what they are good for.
 
     It spends nothing.
@@ -102,17 +124,17 @@ async def plan(request: Request, dataset: Name, question: QuestionInBody) -> mod
         budget=found.promised.remaining,
         share=found.share.remaining,
     )
-    return models.PlanAnswerBody(**fields)
+    return PlanAnswerBody(**fields)
 
 
 @router.post(
     "/datasets/{dataset}/releases",
     status_code=201,
-    response_model=models.FullReleaseBody,
+    response_model=FullReleaseBody,
     responses={
         **problems(*ALWAYS, 403, 404, 409, 415, 503),
         200: {
-            "model": models.FullReleaseBody,
+            "model": FullReleaseBody,
             "description": "It was answered before, at no cost.",
         },
     },
@@ -133,7 +155,7 @@ async def ask(request: Request, dataset: Name, question: QuestionInBody, key: Ke
 
 @router.get(
     "/releases/{release}",
-    response_model=models.FullReleaseBody,
+    response_model=FullReleaseBody,
     responses={**problems(*ALWAYS, 404), 304: {"description": "You have it already."}},
     tags=["reading"],
 )
@@ -155,9 +177,9 @@ def _release_response(
     )
 
 
-def _dataset_body(found: SharedDataset) -> models.DatasetBody:
+def _dataset_body(found: SharedDataset) -> DatasetBody:
     promise, share = found.promised.promise, found.share
-    return models.DatasetBody(
+    return DatasetBody(
         name=found.name,
         title=found.served.title,
         about=found.served.about,
@@ -166,15 +188,117 @@ def _dataset_body(found: SharedDataset) -> models.DatasetBody:
         edition=found.served.edition,
         groups=found.served.keys,
         kinds=list(found.served.kinds),
-        promise=models.PromiseBody(statement=str(promise), **_promise_fields(promise.to_dict())),
-        budget=models.BudgetBody(
+        promise=PromiseBody(statement=str(promise), **_promise_fields(promise.to_dict())),
+        budget=BudgetBody(
             total=found.promised.total,
             spent=found.promised.spent,
             remaining=found.promised.remaining,
         ),
-        share=models.BudgetBody(total=share.share, spent=share.spent, remaining=share.remaining),
+        share=BudgetBody(total=share.share, spent=share.spent, remaining=share.remaining),
     )
 
 
 def _promise_fields(fields: dict[str, Any]) -> dict[str, Any]:
     return {name: fields[name] for name in ("unit", "epsilon", "delta", "measure")}
+
+
+reading_router = api_router()
+
+
+FILES = (
+    "text/csv",
+    "application/vnd.apache.parquet",
+    "application/json",
+    "application/yaml",
+    "text/markdown",
+)
+
+
+def _sent(*kinds: str) -> dict[int | str, dict[str, Any]]:
+    """Return the OpenAPI entries of a route that sends a file of one of some kinds."""
+    content = {kind: {"schema": {"type": "string", "format": "binary"}} for kind in kinds}
+    return {
+        **problems(*ALWAYS, 404),
+        200: {"description": "The file.", "content": content},
+        304: {"description": "You have it already."},
+    }
+
+
+@reading_router.get(
+    "/releases/{release}/files/{name}",
+    response_class=Response,
+    responses=_sent(*FILES),
+    tags=["reading"],
+)
+async def file(request: Request, release: Id, name: FileName) -> Response:
+    """Send a file of a release: a table as CSV, JSON or Parquet, the release card, the README."""
+    await cached_release(request, release)
+    return await send_file(request, release, name)
+
+
+@reading_router.get(
+    "/releases/{release}/bundle",
+    response_class=Response,
+    responses=_sent("application/zip"),
+    tags=["reading"],
+)
+async def all_files(request: Request, release: Id) -> Response:
+    """Send all files of a release in one zip, which is the same every time."""
+    return await send_bundle(request, await cached_release(request, release))
+
+
+@reading_router.get(
+    "/datasets/{dataset}/suggestions", responses=problems(*ALWAYS, 404, 503), tags=["asking"]
+)
+async def suggestions(request: Request, dataset: Name) -> SuggestionsBody:
+    """Suggest first questions that tell as much as a twentieth of your share can."""
+    service, who = service_of(request), identity_of(request).who
+    check_rate(service.limits.asks.take(who))
+    found = await run_in_threadpool(shared_dataset, service, who, dataset)
+    made = await run_in_threadpool(first_questions, service, who, found)
+    return SuggestionsBody(suggestions=[suggestion_body(each) for each in made])
+
+
+description_router = public_router("/api/v1")
+
+
+REFERENCE = "#/components/schemas/{model}"
+
+
+@description_router.get("/openapi.json")
+def openapi(request: Request) -> Response:
+    """Send the description."""
+    return JSONResponse(describe(request.app))
+
+
+def describe(app: FastAPI) -> dict[str, Any]:
+    """Return the description of all addresses for programs."""
+    if app.openapi_schema is None:
+        made = get_openapi(
+            title=app.title,
+            version=app.version,
+            summary=app.summary,
+            routes=app.routes,
+        )
+        schemas = made.setdefault("components", {}).setdefault("schemas", {})
+        schema = ProblemBody.model_json_schema(ref_template=REFERENCE)
+        schemas.update(schema.pop("$defs", {}))
+        schemas["ProblemBody"] = schema
+        made["components"]["securitySchemes"] = {
+            "token": {"type": "http", "scheme": "bearer", "description": "From the curator."}
+        }
+        made["security"] = [{"token": []}]
+        app.openapi_schema = _without_suffixes(made)
+    return app.openapi_schema
+
+
+def _without_suffixes(description: dict[str, Any]) -> dict[str, Any]:
+    """Return the description with schemas named as programs know them: Promise, not PromiseBody."""
+    names = "|".join(description["components"]["schemas"])
+    text = re.sub(rf"\b({names})\b", lambda name: _short(name[0]), json.dumps(description))
+    found: dict[str, Any] = json.loads(text)
+    return found
+
+
+def _short(name: str) -> str:
+    return name.removesuffix("Body").removesuffix("Question")

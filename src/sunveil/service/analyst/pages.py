@@ -1,21 +1,70 @@
-"""The analyst's pages: datasets, and how a program asks."""
+"""Portal pages."""
 
 from __future__ import annotations
 
+import io
+import secrets
+import zipfile
+from collections.abc import Mapping
+from typing import Any
+
+from starlette.concurrency import run_in_threadpool
 from starlette.requests import Request
 from starlette.responses import Response
 
-from sunveil.service.addresses import own_address
-from sunveil.service.analyst.access import list_releases, shared_dataset, shared_datasets
-from sunveil.service.analyst.api import Name
-from sunveil.service.analyst.asking import first_question
-from sunveil.service.analyst.forms import form_query, question_words
-from sunveil.service.analyst.words import ABOUT, net_sentence, promise_sentences
-from sunveil.service.broker import TITLES
-from sunveil.service.context import service_of
-from sunveil.service.pages import identity_of, render
-from sunveil.service.routing import analyst_router
-from sunveil.service.verdicts import RULES
+from sunveil.publication.published_tables import RULES
+from sunveil.service.analyst.asking import (
+    ABOUT,
+    EMPTY,
+    QUESTIONS,
+    TABLE_WORDS,
+    broken_form,
+    cut_sentences,
+    digest_of,
+    fields_of,
+    first_question,
+    form_query,
+    given_fields,
+    make_plan,
+    make_suggestion,
+    net_sentence,
+    promise_sentences,
+    put_question,
+    question_of,
+    question_words,
+    refusal,
+    sent_question,
+    text_of,
+)
+from sunveil.service.analyst.figures import figures_of
+from sunveil.service.analyst.releases import (
+    IMMUTABLE,
+    CachedRelease,
+    FileName,
+    Id,
+    Name,
+    SharedDataset,
+    cached_release,
+    file_names,
+    list_releases,
+    plan_answer,
+    shared_dataset,
+    shared_datasets,
+)
+from sunveil.service.authentication import own_address
+from sunveil.service.context import Problem, service_of
+from sunveil.service.guarded_routes import analyst_router
+from sunveil.service.page_rendering import identity_of, redirect, render, render_part
+from sunveil.service.passwords_and_tokens import same_secret
+from sunveil.service.questions import (
+    LARGEST_EPSILON,
+    SMALLEST_EPSILON,
+    TITLES,
+    Answered,
+    Question,
+    QuestionRefused,
+    ReleaseFile,
+)
 
 router = analyst_router()
 
@@ -58,3 +107,312 @@ def dataset(request: Request, name: Name) -> Response:
         first_words=[] if first is None else question_words(first.question),
         first_query="" if first is None else form_query(first.question),
     )
+
+
+asking_router = analyst_router()
+
+
+# Problems of a question, which its own page shows.
+SHOWN = (403, 422, 429, 503)
+
+
+@asking_router.get("/datasets/{name}/ask/{kind}")
+async def ask_page(request: Request, name: Name, kind: str) -> Response:
+    """Show the form of a question with its cost; for a script, the cost alone."""
+    found = await _dataset(request, name, kind)
+    first = None
+    if "epsilon" in request.query_params:
+        given = given_fields(request.query_params, EMPTY)
+    else:
+        first = await make_suggestion(request, name, kind)
+        given = given_fields(request.query_params, fields_of(first.question))
+    values = await _planned(request, found, kind, given)
+    if request.headers.get("x-partial") == "plan":
+        return render_part(request, "analyst/plan.html", dataset=found, kind=kind, **values)
+    most = max(min(LARGEST_EPSILON, found.promised.promise.epsilon), SMALLEST_EPSILON)
+    return await run_in_threadpool(
+        lambda: render(
+            request,
+            "analyst/ask.html",
+            dataset=found,
+            kind=kind,
+            title=TITLES[kind],
+            about=ABOUT[kind],
+            tables=TABLE_WORDS,
+            given=given,
+            first=first,
+            smallest=SMALLEST_EPSILON,
+            largest=most,
+            **values,
+        )
+    )
+
+
+@asking_router.get("/datasets/{name}/ask/{kind}/confirm")
+async def confirm_page(request: Request, name: Name, kind: str) -> Response:
+    """Show what exactly would be asked and spent, with the button that spends it."""
+    found = await _dataset(request, name, kind)
+    given = given_fields(request.query_params, EMPTY)
+    try:
+        question = question_of(kind, given)
+    except Problem:
+        return redirect(request, f"/analyst/datasets/{name}/ask/{kind}?{request.url.query}")
+    return await _confirmation(request, found, question)
+
+
+@asking_router.post("/datasets/{name}/ask/{kind}")
+async def ask(request: Request, name: Name, kind: str) -> Response:
+    """Ask what was confirmed, and go to the release; or show the confirmation with what is wrong.
+
+    The form carries the question itself and a digest of what was shown, so that nothing else than
+    that is charged; and an idempotency key, so that it is charged once however often it is sent.
+    """
+    found = await _dataset(request, name, kind)
+    form = await request.form()
+    question = sent_question(str(form.get("question", "")), kind=kind)
+    shown, key = str(form.get("digest", "")), str(form.get("key", ""))
+    if not (8 <= len(key) <= 64 and key.isascii() and key.isalnum()):
+        raise broken_form()
+    if not same_secret(shown, digest_of(name, found.served.edition, question)):
+        changed = Problem(
+            422, "The dataset has changed since you saw the cost; look at it again and confirm."
+        )
+        return await _confirmation(request, found, question, problem=changed)
+    try:
+        return await _put(request, name, question, key=key)
+    except Problem as error:
+        if error.status_code not in SHOWN:
+            raise
+        found = await _dataset(request, name, kind)  # what is left may have changed
+        return await _confirmation(request, found, question, problem=error)
+
+
+async def _put(request: Request, name: str, question: Question, *, key: str) -> Response:
+    async def respond(found: Answered) -> Response:
+        message = (
+            "The answer was drawn just now, and its cost has been charged."
+            if found.fresh
+            else "This was answered before, so it cost nothing."
+        )
+        return await run_in_threadpool(
+            lambda: redirect(request, f"/analyst/releases/{found.release}", message=message)
+        )
+
+    return await put_question(request, name, question, key=f"page:{key}", respond=respond)
+
+
+async def _confirmation(
+    request: Request, found: SharedDataset, question: Question, *, problem: Problem | None = None
+) -> Response:
+    """Return the page that shows a question, its cost and its errors, and asks to confirm."""
+    kind = question.kind
+    values = await _planned(request, found, kind, fields_of(question), question=question)
+    if problem is not None:
+        values["refused"] = problem.detail
+    return await run_in_threadpool(
+        lambda: render(
+            request,
+            "analyst/confirm.html",
+            status=200 if problem is None else problem.status_code,
+            dataset=found,
+            kind=kind,
+            title=TITLES[kind],
+            words=question_words(question),
+            question=text_of(question),
+            digest=digest_of(found.name, found.served.edition, question),
+            query=form_query(question),
+            key=secrets.token_hex(16),
+            **values,
+        )
+    )
+
+
+async def _dataset(request: Request, name: str, kind: str) -> SharedDataset:
+    service = service_of(request)
+    found = await run_in_threadpool(shared_dataset, service, identity_of(request).who, name)
+    if kind not in found.served.kinds:
+        raise Problem(404, "This dataset does not answer questions of this kind.")
+    return found
+
+
+async def _planned(
+    request: Request,
+    found: SharedDataset,
+    kind: str,
+    given: dict[str, str],
+    *,
+    question: Question | None = None,
+) -> dict[str, Any]:
+    """Return what a page says of cost and errors."""
+    try:
+        question = question or question_of(kind, given)
+        made = await make_plan(request, found.name, question)
+    except Problem as error:
+        if error.status_code not in (422, 429, 503):
+            raise
+        return {
+            "plan": None,
+            "refused": error.detail,
+            "net_words": "",
+            "advice": (),
+        }
+    plan = plan_answer(
+        made,
+        measure=found.promised.promise.measure,
+        budget=found.promised.remaining,
+        share=found.share.remaining,
+    )
+    # errors of single systems are those of mechanism and model together
+    net = 0 if kind == "systems" else found.served.net
+    return {
+        "plan": plan,
+        "refused": None,
+        "net_words": net_sentence(net, found.served.systems),
+        "advice": [(each, form_query(each.question)) for each in made.advice],
+    }
+
+
+# The earliest time that a zip can hold, in place of when it was packed.
+EPOCH = (1980, 1, 1, 0, 0, 0)
+
+
+async def send_file(request: Request, release: str, name: str) -> Response:
+    """Return the response with a file of a release; the right to read it was checked before.
+
+    Parameters
+    ----------
+    request
+        What it answers.
+    release
+        The release's id.
+    name
+        The file's name, such as ``totals.csv``.
+    """
+    found = await _file(request, release, name)
+    return _attached(found.content, f"{release[:8]}-{name}", found.media_type)
+
+
+async def send_bundle(request: Request, cached: CachedRelease) -> Response:
+    """Return the response with all files of a release in one zip.
+
+    Parameters
+    ----------
+    request
+        What it answers.
+    cached
+        The release, which whoever asks may read.
+    """
+    row = cached.row
+    files = {name: (await _file(request, row.id, name)).content for name in file_names(cached.body)}
+    files["release.json"] = cached.text
+    folder = f"{row.dataset}-{row.id[:8]}"
+    packed = await run_in_threadpool(_packed, files, folder=folder)
+    return _attached(packed, f"{folder}.zip", "application/zip")
+
+
+def send_json(cached: CachedRelease) -> Response:
+    """Return the response with a release as the API has it, as a file."""
+    return _attached(cached.text, f"{cached.row.id[:8]}-release.json", "application/json")
+
+
+async def _file(request: Request, release: str, name: str) -> ReleaseFile:
+    broker = service_of(request).broker
+    found = broker.file_at_hand(release, name)
+    if found is not None:
+        return found
+    try:
+        return await run_in_threadpool(broker.file, release, name)
+    except QuestionRefused as error:
+        raise refusal(error) from None
+
+
+def _attached(content: bytes, name: str, media_type: str) -> Response:
+    headers = {
+        "Cache-Control": IMMUTABLE,
+        "Content-Disposition": f'attachment; filename="{name}"',
+    }
+    return Response(content, media_type=media_type, headers=headers)
+
+
+def _packed(files: Mapping[str, bytes], *, folder: str) -> bytes:
+    """Return files in a folder of a zip: the same bytes for the same files."""
+    made = io.BytesIO()
+    with zipfile.ZipFile(made, "w", zipfile.ZIP_DEFLATED) as packed:
+        for name in sorted(files):
+            entry = zipfile.ZipInfo(f"{folder}/{name}", EPOCH)
+            entry.compress_type = zipfile.ZIP_DEFLATED
+            entry.external_attr = 0o644 << 16
+            packed.writestr(entry, files[name])
+    return made.getvalue()
+
+
+releases_router = analyst_router()
+
+
+# Rows of a table that a page shows; the files have all of them.
+MOST_ROWS = 200
+
+
+# Files that are listed by themselves; tables have links of their own.
+DOCUMENTS = ("README.md", "release-card.yaml", "datapackage.json")
+
+
+@releases_router.get("/releases/{release}")
+async def release(request: Request, release: Id) -> Response:
+    """Show a release: figures, tables, files and its guarantee."""
+    found = await cached_release(request, release)
+    return await run_in_threadpool(_page, request, found)
+
+
+def _page(request: Request, found: CachedRelease) -> Response:
+    row, body = found.row, found.body
+    asked = QUESTIONS.validate_python(body["asked"])
+    return render(
+        request,
+        "analyst/release.html",
+        row=row,
+        body=body,
+        words=question_words(asked),
+        query=form_query(asked),
+        cut_words=cut_sentences(body["tables"]),
+        tables=_short_first([_without_lists(each) for each in body["tables"]]),
+        figures=figures_of(body),
+        documents=[each for each in file_names(body) if each in DOCUMENTS],
+        base=own_address(request),
+        most=MOST_ROWS,
+    )
+
+
+@releases_router.get("/releases/{release}/release.json")
+async def release_json(request: Request, release: Id) -> Response:
+    """Send a release as the API has it."""
+    return send_json(await cached_release(request, release))
+
+
+@releases_router.get("/releases/{release}/release.zip")
+async def release_zip(request: Request, release: Id) -> Response:
+    """Send all files of a release in one."""
+    return await send_bundle(request, await cached_release(request, release))
+
+
+@releases_router.get("/releases/{release}/files/{name}")
+async def release_file(request: Request, release: Id, name: FileName) -> Response:
+    """Send a file of a release."""
+    await cached_release(request, release)
+    return await send_file(request, release, name)
+
+
+def _without_lists(table: dict[str, Any]) -> dict[str, Any]:
+    """Return a table without lists of planes, which a table of their own has flat."""
+    kept = [place for place, column in enumerate(table["columns"]) if column[1] != "array"]
+    return {
+        **table,
+        "columns": [table["columns"][place] for place in kept],
+        "rows": [[row[place] for place in kept] for row in table["rows"]],
+    }
+
+
+def _short_first(tables: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    """Return tables in the order that they are read in: long ones of counts come last."""
+    many = len(tables) > 3
+    return sorted(tables, key=lambda table: len(table["rows"])) if many else tables

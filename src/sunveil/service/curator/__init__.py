@@ -1,1 +1,1 @@
-"""The curator's side: data in, inference, promises, analysts, and the ledger."""
+"""The curator's side: data, inference, promises, analysts and the ledger."""

@@ -1,31 +1,444 @@
-"""The curator's first page, and a dataset with its inference."""
+"""Add, change, remove datasets."""
 
 from __future__ import annotations
 
+import os
+import re
+import shutil
+import unicodedata
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from functools import partial
+from pathlib import Path
 from typing import Annotated, Any
 
-from fastapi import Form
-from pydantic import BaseModel, ConfigDict
+from fastapi import APIRouter, Form, Query
+from pydantic import BaseModel, ConfigDict, Field
+from sqlalchemy import delete
+from starlette.concurrency import run_in_threadpool
 from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
 
 from sunveil.errors import ParameterError, SourceError
-from sunveil.ledger.shares import shares_of_dataset
-from sunveil.service.context import service_of
-from sunveil.service.curator import dataset_files
-from sunveil.service.curator.forms import dataset_view, dataset_view_of
+from sunveil.ledger.analyst_shares import shares_of_dataset
+from sunveil.ledger.promises import HOUSEHOLD, METER
+from sunveil.service.authentication import Identity
+from sunveil.service.context import Problem, Service, service_of
 from sunveil.service.curator.inference import (
     OPTIONS,
+    OUTPUT,
+    dataset_view,
+    dataset_view_of,
+    forget_preview,
     job_id,
+    job_of,
     jobs_of,
+    note_changes,
+    preview_of,
     results_of,
     start_inference,
 )
-from sunveil.service.curator.previews import forget_preview, preview_of
-from sunveil.service.pages import redirect, render
-from sunveil.service.problems import Problem
-from sunveil.service.routing import curator_router
-from sunveil.service.store.datasets import all_served
+from sunveil.service.curator.systems_table import cached_systems
+from sunveil.service.guarded_routes import CuratorPage, curator_router, takes_uploads
+from sunveil.service.limited_process import run_guarded
+from sunveil.service.page_rendering import count_of, identity_of, redirect, render
+from sunveil.service.passwords_and_tokens import same_secret
+from sunveil.service.settings import MEGABYTE, UploadLimits, size_text
+from sunveil.service.store.database import served as served_table
+from sunveil.service.store.datasets import (
+    NAME,
+    NEW,
+    READY,
+    Served,
+    add_served,
+    all_served,
+    find_promised,
+    find_served,
+)
+from sunveil.service.uploads import (
+    KeptFiles,
+    Received,
+    Staging,
+    UploadRefused,
+    UploadTooLarge,
+    drop_kept,
+    find_below,
+    find_kept,
+    keep_files,
+    list_below,
+    receive,
+    with_kept,
+)
+
+LONGEST_TITLE, LONGEST_ABOUT, LONGEST_OPTION = 120, 2000, 100
+
+
+# Folders and files below the data folder that are the service's own.
+OWN = ("datasets", "jobs")
+
+
+MINE = "this folder is the service's own; name another one"
+
+
+# A column with more groups than this is no public group.
+MOST_GROUPS = 200
+
+
+PLACE = ("latitude", "longitude", "altitude")
+
+
+@dataclass(frozen=True, slots=True)
+class DatasetForm:
+    """What a curator fills in for a new dataset.
+
+    Parameters
+    ----------
+    title, about
+        What it is, for people.
+    options
+        Options of the inference, by name, as texts.
+    """
+
+    title: str
+    about: str
+    options: dict[str, str]
+
+    def __post_init__(self) -> None:
+        if not self.title.strip() or len(self.title) > LONGEST_TITLE:
+            raise UploadRefused(f"give the dataset a name of 1 to {LONGEST_TITLE} characters")
+        if not NAME.fullmatch(slug(self.title)):
+            raise UploadRefused("the dataset's name needs a letter from a to z or a digit")
+        if len(self.about) > LONGEST_ABOUT:
+            raise UploadRefused(f"describe the dataset in at most {LONGEST_ABOUT} characters")
+        _check_reading(self.options)
+
+    @classmethod
+    def of(cls, fields: dict[str, str]) -> DatasetForm:
+        """Return the form from its fields; fields that are missing are empty."""
+        options = {name: fields.get(name, "").strip()[:LONGEST_OPTION] for name in OPTIONS}
+        if options["separator"].lower() == "tab":
+            options["separator"] = "\t"
+        return cls(
+            fields.get("title", "").strip(),
+            fields.get("about", "").strip(),
+            {name: value for name, value in options.items() if value and value != "auto"},
+        )
+
+
+def _check_reading(options: dict[str, str]) -> None:
+    """Refuse what says in no way that is known how readings are written."""
+    from sunveil.service.upload_checks import options_from
+
+    try:
+        options_from(options)
+    except ParameterError as error:
+        raise UploadRefused(str(error)) from None
+
+
+def slug(title: str) -> str:
+    """Return a title as it stands in links."""
+    plain = unicodedata.normalize("NFKD", title).encode("ascii", "ignore").decode().lower()
+    return re.sub(r"[^a-z0-9]+", "-", plain).strip("-")[:60].strip("-")
+
+
+def upload_limits(service: Service) -> UploadLimits:
+    """Return what one upload may be at most; tables unpack to a few times their size."""
+    body = service.settings.upload_limit
+    return UploadLimits(body=body, unpacked=8 * body, spare=min(64 * MEGABYTE, body))
+
+
+def add_upload(service: Service, received: Received, staging: Staging) -> Served:
+    """Keep what was sent as a new dataset, or refuse it, and then keep nothing.
+
+    Parameters
+    ----------
+    service
+        Where it is added.
+    received
+        The fields and files that came.
+    staging
+        Where the files lie until all of them are known to be good.
+    """
+    form = DatasetForm.of(received.fields)
+    name = _free_name(service, form)
+    found = take_files(service, received, staging, options=form.options)
+    made = described(form, name, meters="meters", table=found["table"], found=found)
+    with service.store.changing() as connection:
+        # the name is held by now: what lies under it was left by a process that was killed
+        add_served(connection, made)
+        shutil.rmtree(service.settings.datasets / name, ignore_errors=True)
+        staging.put(name)
+    return made
+
+
+def take_files(
+    service: Service, received: Received, staging: Staging, *, options: dict[str, str]
+) -> dict[str, Any]:
+    """Put received files in their place below the staging folder, and return what they say.
+
+    Parameters
+    ----------
+    service
+        Whose limits hold.
+    received, staging
+        What came, and where it lies.
+    options
+        How the readings are to be read.
+    """
+    from sunveil.service.upload_checks import options_from, take_in
+
+    whole = staging.folder / "whole"
+    whole.mkdir(mode=0o700)
+    reading = service.settings.reading
+    found: dict[str, Any] = run_guarded(
+        take_in,
+        received.files,
+        whole,
+        upload_limits(service),
+        reading,
+        options_from(options),
+        place_of(received.fields),
+        limits=reading,
+    )
+    return found
+
+
+def place_of(fields: dict[str, str]) -> dict[str, float] | None:
+    """Return the one place of all systems that a form gives, or None where it gives none."""
+    given = {name: fields.get(name, "").strip() for name in PLACE}
+    if not given["latitude"] and not given["longitude"]:
+        return None
+    found = {}
+    for name, text in given.items():
+        if not text and name == "altitude":
+            continue
+        try:
+            found[name] = float(text.replace(",", "."))
+        except ValueError:
+            raise UploadRefused(
+                f"the {name} of all systems is a number of degrees, such as 48.1; correct it"
+                if name != "altitude"
+                else "the altitude of all systems is a number of metres; correct it"
+            ) from None
+    return found
+
+
+def add_folder(service: Service, form: DatasetForm, *, meters: str, systems: str) -> Served:
+    """Keep a folder of readings and a table of systems as a new dataset, where they are.
+
+    Parameters
+    ----------
+    service
+        Where it is added.
+    form
+        What the curator says of it.
+    meters, systems
+        Paths below the service's data folder: the readings, and the table of systems.
+    """
+    readings, table = named_files(service, meters, systems)
+    name = _free_name(service, form)
+    found = look_at_files(service, readings, table, options=form.options)
+    made = described(form, name, meters=str(readings), table=str(table), found=found)
+    with service.store.changing() as connection:
+        add_served(connection, made)
+        (service.settings.datasets / name).mkdir(mode=0o700, exist_ok=True)
+    return made
+
+
+def named_files(service: Service, meters: str, systems: str) -> tuple[Path, Path]:
+    """Return the readings and the table of systems that a curator has named, or refuse them.
+
+    Parameters
+    ----------
+    service
+        Below whose data folder they are.
+    meters, systems
+        Paths of both.
+    """
+    readings, table = (_below(service, each) for each in (meters, systems))
+    if not table.is_file():
+        raise UploadRefused("the table of systems is a file: CSV, Parquet or .xlsx; name one")
+    if readings == table or readings == Path(os.path.realpath(service.settings.data)):
+        raise UploadRefused("name the folder of the readings, and the table of systems beside it")
+    return readings, table
+
+
+def look_at_files(
+    service: Service, meters: Path, table: Path, *, options: dict[str, str]
+) -> dict[str, Any]:
+    """Return what files that lie on the service's disk say of a dataset.
+
+    Parameters
+    ----------
+    service
+        Whose limits hold.
+    meters, table
+        The readings and the table of systems.
+    options
+        How the readings are to be read.
+    """
+    from sunveil.service.upload_checks import look_at_named, options_from
+
+    reading = service.settings.reading
+    found: dict[str, Any] = run_guarded(
+        look_at_named, meters, table, reading, options_from(options), limits=reading
+    )
+    return found
+
+
+def nameable_folders(service: Service) -> list[str]:
+    """Return the files and folders below the data folder that may become a dataset."""
+    found = list_below(service.settings.data)
+    return [name for name in found if name not in OWN]
+
+
+def store_reading_options(service: Service, name: str, options: dict[str, str]) -> None:
+    """Read the files of a dataset in another way, and forget what was inferred before.
+
+    After the promise, that is for an edition of which nothing can have been asked yet.
+
+    Parameters
+    ----------
+    service, name
+        The dataset.
+    options
+        How the readings are to be read.
+    """
+    with service.store.reading() as connection:
+        coming = find_served(connection, name).upcoming
+    if coming.meters is None or "systems_table" not in coming.extra:
+        raise UploadRefused("this dataset came without readings, so there is nothing to read again")
+    folder = coming.path(service.settings.datasets)
+    table = folder / str(coming.extra["systems_table"])
+    found = look_at_files(service, folder / coming.meters, table, options=options)
+    forget_inference(service, name)
+    forget_preview(service, name)
+    facts = {key: found[key] for key in ("listed", "net")}
+    extra = {**coming.extra, "options": options, **facts}
+    place = {key: found["place"].get(key) for key in (*PLACE, "timezone")}
+    with service.store.changing() as connection:
+        note_changes(connection, name, {"state": NEW, "extra": extra, **place})
+
+
+def forget_inference(service: Service, name: str) -> None:
+    """Forget an inference and its estimates, so that it can begin from nothing.
+
+    After the promise, that is for an edition of which nothing can have been asked yet.
+    """
+    with service.store.reading() as connection:
+        served = find_served(connection, name).upcoming
+    if served.state == READY:
+        _before_promise(service, name, "its estimates stay as they are; add another edition")
+    if job_of(service, name) is not None:
+        jobs_of(service).remove(job_id(name))
+    shutil.rmtree(served.path(service.settings.datasets) / OUTPUT, ignore_errors=True)
+    with service.store.changing() as connection:
+        note_changes(connection, name, {"state": NEW, "estimates": None})
+
+
+def remove_dataset(service: Service, name: str) -> None:
+    """Remove a dataset of which nothing was charged, and its files if they were sent here.
+
+    A promise that nothing was spent of is withdrawn, and the ledger remembers that it was.
+    """
+    with service.store.reading() as connection:
+        find_served(connection, name)
+        promised = find_promised(connection, name)
+    job = job_of(service, name)
+    if job is not None and not job.state.over:
+        raise ParameterError("this work is running; cancel it before it is removed")
+    if promised is not None and name not in service.ledger.withdrawn():
+        service.ledger.withdraw(name)
+    if job is not None:
+        jobs_of(service).remove(job_id(name))
+    forget_preview(service, name)
+    with service.store.changing() as connection:
+        connection.execute(delete(served_table).where(served_table.c.name == name))
+    # readings that were only named lie elsewhere, and stay
+    shutil.rmtree(service.settings.datasets / name, ignore_errors=True)
+
+
+def public_groups(path: Path) -> dict[str, list[str]]:
+    """Return the columns of a table of systems that could divide the fleet, with their groups.
+
+    Every system has a group, those that cannot be used too: all rows of the table count. A column
+    whose cells have no text, such as lists, divides nothing.
+    """
+    import pyarrow as pa
+
+    from sunveil.estimates.estimates_table import key_texts
+
+    systems = cached_systems(path)
+    found = {}
+    for name in systems.keys.column_names:
+        if name.strip().lower() in (HOUSEHOLD, METER):  # keys of customers divide nothing
+            continue
+        try:
+            texts = {
+                text
+                for table in (systems.keys, systems.refused_keys)
+                for text in key_texts(table.column(name)).unique().to_pylist()
+            }
+        except pa.ArrowException:
+            continue
+        if 1 < len(texts) <= MOST_GROUPS and "" not in texts:
+            found[name] = sorted(texts)
+    return found
+
+
+def _below(service: Service, name: str) -> Path:
+    if Path(name.strip()).parts[:1] in {(each,) for each in OWN}:
+        raise UploadRefused(MINE)
+    found = find_below(service.settings.data, name)
+    root = Path(os.path.realpath(service.settings.data))
+    if found != root and found.relative_to(root).parts[0] in OWN:  # by a link
+        raise UploadRefused(MINE)
+    return found
+
+
+def _free_name(service: Service, form: DatasetForm) -> str:
+    name = slug(form.title)
+    with service.store.reading() as connection:
+        taken = connection.execute(
+            served_table.select().where(served_table.c.name == name)
+        ).one_or_none()
+        if taken is not None or find_promised(connection, name) is not None:
+            raise UploadRefused(
+                f"there is a dataset named {name} already; give this one another name"
+            )
+    return name
+
+
+def described(
+    form: DatasetForm, name: str, *, meters: str, table: str, found: dict[str, Any]
+) -> Served:
+    """Return a dataset as a curator's form and its table of systems describe it.
+
+    Parameters
+    ----------
+    form, name
+        What the curator says of it, and its name in links.
+    meters, table
+        Paths in its folder of the readings and of the table of systems.
+    found
+        What reading them found.
+    """
+    made = Served(
+        name=name, title=form.title, about=form.about, folder=name, meters=meters, **found["place"]
+    )
+    extra = {
+        "systems_table": table,
+        "options": form.options,
+        **{key: found[key] for key in ("listed", "net", "notes")},
+    }
+    return replace(made, extra=extra)
+
+
+def _before_promise(service: Service, name: str, why: str) -> None:
+    with service.store.reading() as connection:
+        if find_promised(connection, name) is not None:
+            raise ParameterError(f"a promise has been made for {name}, so that {why}")
+
 
 router = curator_router()
 
@@ -94,8 +507,8 @@ def change_reading(request: Request, name: str, given: Annotated[ReadingForm, Fo
     title = dataset_view(request, name).served.title
     fields = {key: str(value) for key, value in given.model_dump().items()}
     try:
-        options = dataset_files.DatasetForm.of({**fields, "title": title}).options
-        dataset_files.change_reading(service_of(request), name, options)
+        options = DatasetForm.of({**fields, "title": title}).options
+        store_reading_options(service_of(request), name, options)
     except (SourceError, ParameterError) as error:
         return _reading_page(request, name, fields, problem=str(error), status=422)
     message = "The files are read again in this way."
@@ -134,7 +547,7 @@ def cancel(request: Request, name: str) -> Response:
 def restart(request: Request, name: str) -> Response:
     """Forget an inference and begin it anew."""
     dataset_view(request, name)
-    dataset_files.restart(service_of(request), name)
+    forget_inference(service_of(request), name)
     start_inference(service_of(request), name)
     return redirect(request, f"/curator/datasets/{name}")
 
@@ -143,5 +556,214 @@ def restart(request: Request, name: str) -> Response:
 def remove(request: Request, name: str) -> Response:
     """Remove a dataset of which nothing was charged; its promise is withdrawn."""
     title = dataset_view(request, name).served.title
-    dataset_files.remove(service_of(request), name)
+    remove_dataset(service_of(request), name)
     return redirect(request, "/curator", message=f"{title} was removed.", kind="note")
+
+
+class UploadPage(CuratorPage):
+    """A page whose form comes as a stream, and brings its token with it."""
+
+    async def admit(self, request: Request) -> Identity | Response:
+        """Admit a curator; the endpoint checks the form's token as it reads the form."""
+        # guarded as a page that is only looked at, since that guard does not read the body
+        found = await super().admit(Request({**request.scope, "method": "GET"}))
+        if isinstance(found, Response):
+            raise Problem(401, "Log in again: the session has ended.")
+        return found
+
+
+add_router = curator_router()
+
+
+upload_router = APIRouter(prefix="/curator", route_class=UploadPage, include_in_schema=False)
+
+
+WAYS = ("upload", "folder")
+
+
+FIELDS = ("title", "about", *PLACE, *OPTIONS, "meters", "systems")
+
+
+@add_router.get("/add")
+def add_form(request: Request, kept: Annotated[str, Query(max_length=64)] = "") -> Response:
+    """Show the two ways of adding a dataset; files of an upload that was refused are still here."""
+    found = kept_of(request, kept)
+    if found is None:
+        return _page(request, {})
+    return _page(request, found.fields, way="upload", problem=found.problem, kept=found)
+
+
+@upload_router.post("/add/upload")
+@takes_uploads
+async def upload(request: Request) -> Response:
+    """Take files off the network, piece by piece, and keep them as a dataset."""
+    keep = partial(add_upload, service_of(request))
+    made = await take_upload(request, keep, partial(_page, request, way="upload"), "/curator/add")
+    if isinstance(made, Response):
+        return made
+    return await run_in_threadpool(_added, request, made)
+
+
+def _added(request: Request, made: Served) -> Response:
+    message = f"{made.title} was added with {count_of(made.extra['listed'], 'system')}."
+    return sent_on(request, f"/curator/datasets/{made.name}", message=message)
+
+
+def sent_on(request: Request, path: str, *, message: str) -> Response:
+    """Send a browser on after an upload; a script that sent it goes there by itself.
+
+    Parameters
+    ----------
+    request
+        The upload.
+    path, message
+        Where to, and what is said there.
+    """
+    answer = redirect(request, path, message=message)
+    return JSONResponse({"to": path}) if by_script(request) else answer
+
+
+def by_script(request: Request) -> bool:
+    """Return whether an upload was sent by the page's script, which shows how far it is."""
+    return "application/json" in request.headers.get("accept", "")
+
+
+def kept_of(request: Request, token: str) -> KeptFiles | None:
+    """Return the files of a refused upload that a curator sent before, if they are still here."""
+    home = service_of(request).settings.datasets
+    return find_kept(home, token, who=identity_of(request).who)
+
+
+async def take_upload(
+    request: Request,
+    keep: Callable[[Received, Staging], Served],
+    refuse: Callable[..., Response],
+    page: str,
+) -> Served | Response:
+    """Take files off the network, piece by piece, and keep them, or say why not.
+
+    What came whole and was refused waits for a second try, so that it is not sent again.
+
+    Parameters
+    ----------
+    request
+        What brings them.
+    keep
+        Keeps what came, or refuses it.
+    refuse
+        Makes the page that says why, from the fields that came, the problem and the status.
+    page
+        Path of that page, where a script sends the browser.
+    """
+    service, identity = service_of(request), identity_of(request)
+    seen: dict[str, str] = {}
+
+    def check(fields: dict[str, str]) -> None:
+        check_token(request, identity, fields.get("csrf", ""))
+        seen.update(fields)
+
+    home = service.settings.datasets
+    token = ""
+    try:
+        with Staging(home).open() as staging:
+            files = staging.folder / "files"
+            files.mkdir()
+            received = await receive(
+                request.stream(),
+                request.headers.get("content-type", ""),
+                into=files,
+                limits=upload_limits(service),
+                check=check,
+                announced=_announced(request),
+            )
+            fields = received.fields
+            before = kept_of(request, fields.get("kept", "")) if fields.get("use_kept") else None
+            received = with_kept(received, before, into=files)
+            try:
+                made = await run_in_threadpool(keep, received, staging)
+            except (SourceError, ParameterError) as error:
+                token = await run_in_threadpool(
+                    keep_files, home, received, who=identity.who, problem=str(error)
+                )
+                raise
+            finally:
+                drop_kept(home, fields.get("kept", "") if before is not None else "")
+            return made
+    except (SourceError, ParameterError) as error:
+        status = 413 if isinstance(error, UploadTooLarge) else 422
+        problem = str(error)
+    if by_script(request):
+        answer = {"to": f"{page}?kept={token}"} if token else {"problem": problem}
+        return JSONResponse(answer, status_code=200 if token else status)
+    kept = kept_of(request, token)
+    return await run_in_threadpool(refuse, seen, problem=problem, status=status, kept=kept)
+
+
+class FolderForm(BaseModel):
+    """The form that names a folder; options of reading that are left out are empty."""
+
+    model_config = ConfigDict(extra="allow")
+
+    title: Annotated[str, Field(max_length=200)] = ""
+    about: Annotated[str, Field(max_length=4000)] = ""
+    meters: Annotated[str, Field(max_length=200)] = ""
+    systems: Annotated[str, Field(max_length=200)] = ""
+
+
+@add_router.post("/add/folder")
+def add_folder_form(request: Request, given: Annotated[FolderForm, Form()]) -> Response:
+    """Keep a folder below the data folder as a dataset."""
+    fields = {name: str(value) for name, value in given.model_dump().items()}
+    try:
+        form = DatasetForm.of(fields)
+        made = add_folder(service_of(request), form, meters=given.meters, systems=given.systems)
+    except (SourceError, ParameterError) as error:
+        return _page(request, fields, way="folder", problem=str(error), status=422)
+    return _added(request, made)
+
+
+def check_token(request: Request, identity: Identity, given: str) -> None:
+    """Refuse a form that does not come from a page that this browser was given.
+
+    Parameters
+    ----------
+    request
+        What brought the form.
+    identity
+        Who is logged in.
+    given
+        The token that the form carries.
+    """
+    site = request.headers.get("sec-fetch-site", "same-origin")
+    if site not in ("same-origin", "none") or not same_secret(given, identity.csrf):
+        raise Problem(403, "This form is too old, or not from here; load it again, and send it.")
+
+
+def _page(
+    request: Request,
+    fields: dict[str, str],
+    *,
+    way: str = "",
+    problem: str = "",
+    status: int = 200,
+    kept: KeptFiles | None = None,
+) -> Response:
+    service = service_of(request)
+    values: dict[str, Any] = {
+        "given": {
+            each: {name: fields.get(name, "") if each == way else "" for name in FIELDS}
+            for each in WAYS
+        },
+        "way": way,
+        "problem": problem,
+        "folders": nameable_folders(service),
+        "largest": size_text(service.settings.upload_limit),
+        "kept": kept,
+        "kept_size": "" if kept is None else size_text(kept.size),
+    }
+    return render(request, "curator/add.html", status=status, **values)
+
+
+def _announced(request: Request) -> int | None:
+    length = request.headers.get("content-length", "")
+    return int(length) if length.isdecimal() else None

@@ -1,35 +1,51 @@
-"""Estimates in figures and on a map, and each system with its fit."""
+"""Estimate pages, one system with its fit."""
 
 from __future__ import annotations
 
+import io
 from functools import cache
 from typing import Annotated, Any
 
-from fastapi import Query
+import pyarrow.parquet as pq
+from fastapi import Depends, Query
 from starlette.requests import Request
-from starlette.responses import Response
+from starlette.responses import Response, StreamingResponse
 
-from sunveil.errors import SunveilError
-from sunveil.household import SEASONS
-from sunveil.service.context import service_of
-from sunveil.service.curator.forms import dataset_view
-from sunveil.service.curator.inference import results_of
-from sunveil.service.curator.results import CAPACITY_EDGES_KW, MOST_DRAWN, TILT_EDGES, FleetResults
-from sunveil.service.figures.days import DayCurve, day_curve
-from sunveil.service.figures.fleet import bars, plane_map, rose
-from sunveil.service.figures.maps import system_map
-from sunveil.service.pages import render
-from sunveil.service.problems import Problem
-from sunveil.service.routing import curator_router
+from sunveil.errors import ParameterError, SunveilError
+from sunveil.estimates.household_load import SEASONS
+from sunveil.service.context import Problem, service_of
+from sunveil.service.curator.figures import DayCurve, bars, day_curve, plane_map, rose, system_map
+from sunveil.service.curator.inference import dataset_view, parse_number, results_of
+from sunveil.service.curator.results import (
+    CAPACITY_EDGES_KW,
+    COLUMNS,
+    MOST_DRAWN,
+    NUMBERS,
+    TILT_EDGES,
+    USUAL,
+    EstimateFilter,
+    FleetResults,
+    csv_lines,
+)
+from sunveil.service.guarded_routes import curator_router
+from sunveil.service.page_rendering import render
 
 router = curator_router()
+
+
 QueryText = Annotated[str, Query(max_length=200)]
+
+
 COLOURS = (("azimuth", "where they face"), ("quality", "quality of the estimate"))
+
+
 TRACKER = (
     ("axis_azimuth", "Axis", "°"),
     ("max_angle", "Turns as far as", "°"),
     ("gcr", "Ground coverage ratio", ""),
 )
+
+
 INTERVALS = (
     ("surface_azimuth", "Azimuth", "°"),
     ("surface_tilt", "Tilt", "°"),
@@ -106,7 +122,7 @@ def system(request: Request, name: str, system_id: QueryText = "") -> Response:
 @cache
 def qualities() -> tuple[str, ...]:
     """Return the words for how far an estimate can be relied on, the best first."""
-    from sunveil.estimate import Quality
+    from sunveil.estimates.flags_and_quality import Quality
 
     return tuple(quality.value for quality in Quality)
 
@@ -114,7 +130,7 @@ def qualities() -> tuple[str, ...]:
 @cache
 def meanings() -> dict[str, str]:
     """Return what each flag means."""
-    from sunveil.estimate import FLAG_MEANINGS
+    from sunveil.estimates.flags_and_quality import FLAG_MEANINGS
 
     return {flag.value: meaning for flag, meaning in FLAG_MEANINGS.items()}
 
@@ -167,16 +183,129 @@ def _intervals(row: dict[str, Any]) -> list[tuple[str, float, float, str]]:
 def _findings(
     request: Request, values: dict[str, Any], row: dict[str, Any]
 ) -> list[tuple[str, str]]:
-    from sunveil.service.curator.fits import row_findings
+    from sunveil.service.curator.system_fit import row_findings
 
     return row_findings(service_of(request), values["dataset"], row)
 
 
 def _days(request: Request, values: dict[str, Any], row: dict[str, Any]) -> list[dict[str, Any]]:
-    from sunveil.service.curator.fits import fit_days
+    from sunveil.service.curator.system_fit import fit_days
 
     curves: list[DayCurve] = fit_days(service_of(request), values["dataset"], row)
     top = 1.12 * max(max((*day.measured, *day.modelled)) for day in curves)
     # only a net meter has readings below zero
     bottom = 1.12 * min(0.0, *(min(day.measured) for day in curves))
     return [{"name": day.name, "figure": day_curve(day, top=top, bottom=bottom)} for day in curves]
+
+
+systems_router = curator_router()
+
+
+SHOWS = ("all", "flagged", "refused")
+
+
+EXPORTS = {"csv": "text/csv; charset=utf-8", "parquet": "application/vnd.apache.parquet"}
+
+
+def wanted_of(
+    show: QueryText = "all",
+    text: QueryText = "",
+    flag: QueryText = "",
+    quality: QueryText = "",
+    column: QueryText = "",
+    low: QueryText = "",
+    high: QueryText = "",
+    sort: QueryText = "system_id",
+    descending: QueryText = "",
+    shown: Annotated[list[str] | None, Query(max_length=20)] = None,
+) -> EstimateFilter:
+    """Return which systems a link or a form asks for.
+
+    Parameters
+    ----------
+    show, text, flag, quality
+        All systems or those with a flag; a part of a name; one flag; one quality.
+    column, low, high
+        A column whose numbers lie between two bounds.
+    sort, descending
+        The column that they are sorted by, and whether the largest come first.
+    shown
+        The columns that are shown.
+    """
+    some = "any" if show == "flagged" else ""
+    try:
+        return EstimateFilter(
+            text=text,
+            flag=flag if flag in ("any", *meanings()) else some,
+            quality=quality if quality in qualities() else "",
+            column=column,
+            low=_bound(low),
+            high=_bound(high),
+            sort=sort or "system_id",
+            descending=bool(descending),
+            shown=tuple(shown) if shown else USUAL,
+        )
+    except ParameterError as error:
+        raise Problem(422, f"{str(error).capitalize()}.") from None
+
+
+Wanted = Annotated[EstimateFilter, Depends(wanted_of)]
+
+
+@systems_router.get("/datasets/{name}/systems")
+def systems(
+    request: Request, name: str, wanted: Wanted, show: QueryText = "all", page: int = 1
+) -> Response:
+    """Show systems page by page: all, flagged or refused."""
+    values, results = results_or_404(request, name)
+    if show not in SHOWS:
+        raise Problem(404, "There is no such list; choose all, flagged or refused.")
+    refused = show == "refused"
+    values |= {
+        "summary": results.summary(),
+        "show": show,
+        "wanted": wanted,
+        "qualities": [("", "any"), *((each, each) for each in qualities())],
+        "flags": [("", "any or none"), ("any", "any flag"), *_flag_words()],
+        "numbers": [("", "no limit"), *((each.name, _titled(each)) for each in NUMBERS)],
+        "columns": COLUMNS[1:],
+        "meanings": meanings(),
+        "page": results.refused(text=wanted.text, number=page)
+        if refused
+        else results.estimates(wanted, number=page),
+        "reasons": results.refusals() if refused else [],
+    }
+    return render(request, "curator/systems.html", **values)
+
+
+@systems_router.get("/datasets/{name}/systems.{kind}")
+def export(request: Request, name: str, kind: str, wanted: Wanted) -> Response:
+    """Send the systems of a filter as a file: CSV without formulas, or Parquet."""
+    _, results = results_or_404(request, name)
+    if kind not in EXPORTS:
+        raise Problem(404, "The table is exported as CSV or Parquet; choose one of these.")
+    table = results.export(wanted)
+    headers = {"content-disposition": f'attachment; filename="{name}-systems.{kind}"'}
+    if kind == "csv":
+        rows = (row.values() for batch in table.to_batches() for row in batch.to_pylist())
+        lines = csv_lines(table.column_names, (list(row) for row in rows))
+        return StreamingResponse(lines, media_type=EXPORTS[kind], headers=headers)
+    file = io.BytesIO()
+    pq.write_table(table, file)
+    return Response(file.getvalue(), media_type=EXPORTS[kind], headers=headers)
+
+
+def _flag_words() -> list[tuple[str, str]]:
+    return [(each, each.replace("_", " ")) for each in meanings()]
+
+
+def _titled(column: Any) -> str:
+    unit = column.unit.strip()
+    return f"{column.title} [{unit}]" if unit else str(column.title)
+
+
+def _bound(text: str) -> float | None:
+    """Return a bound from a form; none where nothing was written."""
+    if not text.strip():
+        return None
+    return parse_number(text, "A limit")

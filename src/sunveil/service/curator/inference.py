@@ -1,31 +1,48 @@
-"""The inference of a dataset as a job: how it is started, and what is done when it has ended."""
+"""Preview and inference jobs; dataset views."""
 
 from __future__ import annotations
 
+import json
+import math
 import sys
 import time
-from typing import Any
+from contextlib import suppress
+from dataclasses import asdict, dataclass
+from typing import Annotated, Any
 
+from fastapi import Form
 from sqlalchemy import Connection
+from starlette.requests import Request
 
-from sunveil.errors import ParameterError
-from sunveil.service.context import Service
+from sunveil.errors import ParameterError, ReleaseNotFound
+from sunveil.ledger.promises import Dataset
+from sunveil.service.background_jobs import BackgroundJob, BackgroundJobs, JobState
+from sunveil.service.context import Problem, Service, service_of
 from sunveil.service.curator.results import FleetResults
-from sunveil.service.jobs import BackgroundJob, BackgroundJobs, JobState
 from sunveil.service.store.datasets import (
+    NEW,
     READING_FIELDS,
     READING_FLAGS,
     Served,
     all_served,
     change_served,
+    find_promised,
     find_served,
 )
 
-KIND = "infer"
+INFERENCE_JOB = "infer"
+
+
 OUTPUT = "inferred"
+
+
 INFERRING, READY, FAILED = "inferring", "ready", "failed"
+
+
 # Options of the command that a curator may set.
 OPTIONS = (*READING_FIELDS, "mount", "force")
+
+
 # Those that are given by their name alone.
 FLAGS = (*READING_FLAGS, "force")
 
@@ -38,7 +55,7 @@ def jobs_of(service: Service) -> BackgroundJobs:
 
 def job_id(dataset: str) -> str:
     """Return the name of a dataset's inference."""
-    return f"{KIND}-{dataset}"
+    return f"{INFERENCE_JOB}-{dataset}"
 
 
 def job_of(service: Service, dataset: str) -> BackgroundJob | None:
@@ -75,7 +92,7 @@ def start_inference(service: Service, name: str) -> BackgroundJob:
         served = find_served(connection, name)
     jobs = jobs_of(service)
     command = inference_command(service, served.upcoming)
-    job = jobs.start(job_id(name), command, kind=KIND, about=name)
+    job = jobs.start(job_id(name), command, kind=INFERENCE_JOB, about=name)
     if job.state.over and job.state is not JobState.DONE:
         job = jobs.resume(job.job_id)
     update_state(service, served)
@@ -148,3 +165,141 @@ def _changes(service: Service, served: Served, job: BackgroundJob) -> dict[str, 
     # the systems that the public table names, whether they could be inferred or not; a dataset in
     # which nobody could be is ready too: it answers that all are unknown
     return {"state": READY, "estimates": OUTPUT, "systems": results.summary().listed}
+
+
+ShortText = Annotated[str, Form(max_length=200)]
+
+
+@dataclass(frozen=True, slots=True)
+class DatasetView:
+    """A dataset with all that a page about it needs.
+
+    Parameters
+    ----------
+    served
+        What the service keeps of it.
+    promised
+        As the ledger knows it; None before its promise is made.
+    job
+        Its inference; None before it is started.
+    """
+
+    served: Served
+    promised: Dataset | None
+    job: BackgroundJob | None
+
+    def template_values(self) -> dict[str, Any]:
+        """Return the values that every template about a dataset needs."""
+        return {"dataset": self.served, "promised": self.promised, "job": self.job}
+
+
+def dataset_view(request: Request, name: str) -> DatasetView:
+    """Return the dataset of a request, or refuse with a 404."""
+    return dataset_view_of(service_of(request), name)
+
+
+def dataset_view_of(service: Service, name: str) -> DatasetView:
+    """Return a dataset of a service by its name, or refuse with a 404."""
+    try:
+        with service.store.reading() as connection:
+            served = find_served(connection, name)
+            promised = find_promised(connection, name)
+    except ReleaseNotFound:
+        raise Problem(404, "There is no such dataset; it may have been removed.") from None
+    return DatasetView(update_state(service, served), promised, job_of(service, name))
+
+
+def parse_number(text: str, what: str) -> float:
+    """Return the number in a text, with a comma or a point; ``what`` names it in a refusal."""
+    try:
+        found = float(text.strip().replace(",", "."))
+    except ValueError:
+        raise Problem(422, f"{what} is a number; correct it.") from None
+    if not math.isfinite(found):
+        raise Problem(422, f"{what} is a finite number; correct it.")
+    return found
+
+
+def measure_sign(promised: Dataset) -> str:
+    """Return the letter of what a promise adds up."""
+    return "ε" if promised.promise.measure == "epsilon" else "ρ"
+
+
+PREVIEW_JOB = "preview"
+
+
+FILE = "preview.json"
+
+
+@dataclass(frozen=True, slots=True)
+class DatasetPreview:
+    """The preview of a dataset, as it stands.
+
+    Parameters
+    ----------
+    job
+        The work.
+    found
+        What was read, once the work is done: private.
+    """
+
+    job: BackgroundJob
+    found: dict[str, Any] | None
+
+    @property
+    def blocks(self) -> bool:
+        """Whether an inference must not be started: the files are still read, or too large."""
+        too_large = self.job.state is JobState.FAILED and "reading.memory" in (
+            self.job.message or ""
+        )
+        return self.job.state is JobState.RUNNING or too_large
+
+
+def preview_of(service: Service, served: Served) -> DatasetPreview | None:
+    """Return the preview of a dataset, started if it never was and the inference is yet to come.
+
+    It reads the edition that is to be inferred. None where there are no readings to look at.
+    """
+    coming = served.upcoming
+    if coming.meters is None or "systems_table" not in coming.extra:
+        return None
+    folder = coming.path(service.settings.datasets)
+    if not folder.is_dir():
+        return None
+    order = {
+        "meters": str(folder / coming.meters),
+        "table": str(folder / str(coming.extra["systems_table"])),
+        "out": str(folder / FILE),
+        "options": coming.extra.get("options", {}),
+        "limits": asdict(service.settings.reading),
+    }
+    command = [
+        sys.executable, "-m", "sunveil.service.upload_preview_job", json.dumps(order)
+    ]  # fmt: skip
+    jobs = jobs_of(service)
+    job = jobs.get(_job_id(served))
+    if job is None and coming.state == NEW:
+        job = jobs.start(_job_id(served), command, kind=PREVIEW_JOB, about=served.name)
+    if job is None:
+        return None
+    found = None
+    if job.state is JobState.DONE:
+        with suppress(OSError, ValueError):
+            found = json.loads((folder / FILE).read_text(encoding="utf-8"))
+    return DatasetPreview(job, found)
+
+
+def forget_preview(service: Service, name: str) -> None:
+    """Forget what was read of a dataset, so that it is read anew when its page is next shown."""
+    jobs = jobs_of(service)
+    for job in jobs.all(about=name):
+        if job.kind == PREVIEW_JOB:
+            if not job.state.over:
+                jobs.cancel(job.job_id)
+            with suppress(ParameterError):
+                jobs.remove(job.job_id)
+
+
+def _job_id(served: Served) -> str:
+    edition = served.upcoming.folder.rpartition("/")[2]
+    return f"{PREVIEW_JOB}-{served.name}" + ("" if edition == served.folder else f"-{edition}")[:30]

@@ -1,7 +1,4 @@
-"""Errors to expect under a promise, before it is made: from public things alone.
-
-No estimate and no reading is looked at: errors are those of the noise, and of typical systems.
-"""
+"""Errors that a promise would allow, for its page."""
 
 from __future__ import annotations
 
@@ -11,22 +8,25 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from sunveil.ledger.amounts import from_nano
-from sunveil.ledger.promise import Promise
-from sunveil.privacy.units import Unit
-from sunveil.publish.bins import Bins
-from sunveil.publish.fleet import dry_fleet_tables
-from sunveil.publish.terms import ReleaseTerms
-from sunveil.releases.answer import ExpectedErrors
-from sunveil.releases.choices import Choices
-from sunveil.releases.typical import typical_errors
-from sunveil.service.broker import LARGEST_EPSILON, SMALLEST_EPSILON
-from sunveil.service.figures.error_curves import ErrorCurve
-from sunveil.timegrid import TimeGrid
+from sunveil.ledger.promises import Promise
+from sunveil.privacy.guarantees import Unit, from_nano
+from sunveil.publication.published_tables import Bins
+from sunveil.publish.fleet_tables import dry_fleet_tables
+from sunveil.releases.expected_errors import typical_errors
+from sunveil.releases.fleet_releases import ReleaseTerms
+from sunveil.releases.release_answer import ExpectedErrors
+from sunveil.releases.release_choices import Choices
+from sunveil.service.curator.figures import ErrorCurve
+from sunveil.service.questions import LARGEST_EPSILON, SMALLEST_EPSILON
+from sunveil.site import TimeGrid
 
 # How many questions a budget may be divided among.
 QUESTIONS = (1, 5, 20)
+
+
 EPSILONS = tuple(float(f"{e:.4g}") for e in np.geomspace(0.02, 20.0, 31))
+
+
 HOURS = 8760
 
 

@@ -1,37 +1,58 @@
-"""Making the promise, with the errors to expect under it shown before."""
+"""Promise and ledger pages."""
 
 from __future__ import annotations
 
+import csv
+import io
+import json
 import math
+from collections import defaultdict
+from collections.abc import Sequence
+from dataclasses import dataclass
 from functools import cache
 from typing import Annotated, Any
 
 from fastapi import Query
+from sqlalchemy import select
 from starlette.concurrency import run_in_threadpool
 from starlette.requests import Request
 from starlette.responses import Response
 
-from sunveil.errors import ParameterError
-from sunveil.ledger.promise import Promise
-from sunveil.ledger.rows import present_year
-from sunveil.ledger.schedule import YearlySchedule
-from sunveil.privacy.units import Days, Readings, System, Unit, parse_unit
-from sunveil.service.context import service_of
-from sunveil.service.curator.forms import DatasetView, ShortText, dataset_view, parse_number
-from sunveil.service.figures.base import Figure
-from sunveil.service.figures.error_curves import ErrorCurve, error_figure
-from sunveil.service.pages import redirect, render
-from sunveil.service.problems import Problem
-from sunveil.service.routing import curator_router
+from sunveil.errors import ParameterError, SunveilError
+from sunveil.ledger.hash_chain import Entry, HighWaterMark, actor_of
+from sunveil.ledger.promises import Promise
+from sunveil.ledger.statements import present_year
+from sunveil.ledger.verify_chain import Verdict
+from sunveil.ledger.yearly_schedule import YearlySchedule
+from sunveil.privacy.guarantees import Days, Readings, System, Unit, from_nano, parse_unit
+from sunveil.publication.csv_formulas import defused
+from sunveil.service.context import Problem, Service, service_of
+from sunveil.service.curator.figures import ErrorCurve, Figure, error_figure
+from sunveil.service.curator.inference import (
+    DatasetView,
+    ShortText,
+    dataset_view,
+    measure_sign,
+    parse_number,
+)
+from sunveil.service.guarded_routes import console_router, curator_router
+from sunveil.service.page_rendering import count_of, redirect, render
+from sunveil.service.store.database import releases
 from sunveil.service.store.datasets import change_served
 
 router = curator_router()
+
+
 QueryText = Annotated[str, Query(max_length=60)]
+
+
 UNITS = (
     ("system", "the whole record of a household"),
     ("days", "a number of days of a household"),
     ("readings", "a number of readings of a household"),
 )
+
+
 CONDITIONAL = "paper"
 
 
@@ -107,7 +128,7 @@ def parse_promise(given: dict[str, str]) -> Promise:
         schedule = YearlySchedule(present_year(), _whole(years, "the number of years"), start)
     elif start:
         raise ParameterError("what may be spent at once is for a promise over some years")
-    return Promise(_unit(given), epsilon, delta, allowed, meters=meters, schedule=schedule)
+    return Promise(_unit_of_form(given), epsilon, delta, allowed, meters=meters, schedule=schedule)
 
 
 def _whole(text: str, what: str) -> int:
@@ -125,7 +146,7 @@ def _check_meant(found: DatasetView, *, sure: bool) -> None:
         )
 
 
-def _unit(given: dict[str, str]) -> Unit:
+def _unit_of_form(given: dict[str, str]) -> Unit:
     kind = given["protect"]
     if kind not in {name for name, _ in UNITS}:
         raise ParameterError("choose what is protected: a whole record, days or readings")
@@ -165,9 +186,9 @@ def _page(
 
 
 def _previewed_errors(preview: Promise, *, systems: int | None, net: bool) -> dict[str, Any]:
-    from sunveil.publish.fleet import SYSTEMS
-    from sunveil.service.broker import SMALLEST_EPSILON
+    from sunveil.publish.fleet_tables import SYSTEMS
     from sunveil.service.curator import promise_errors as errors
+    from sunveil.service.questions import SMALLEST_EPSILON
 
     counts = errors.table_curves(concentrated=preview.delta > 0.0)
     table, system = errors.epsilon_each(preview, 1), errors.system_epsilon_each(preview, 1)
@@ -253,7 +274,7 @@ def _times(epsilon: float) -> str:
 
 
 def _candidates(request: Request, found: DatasetView) -> dict[str, list[str]]:
-    from sunveil.service.curator.dataset_files import public_groups
+    from sunveil.service.curator.datasets import public_groups
 
     table = found.served.extra.get("systems_table")
     if table is None:
@@ -263,8 +284,8 @@ def _candidates(request: Request, found: DatasetView) -> dict[str, list[str]]:
 
 def _two_keys(request: Request, found: DatasetView) -> str:
     """Return a warning of systems that the table makes another household than another dataset's."""
-    from sunveil.publish.households import read_households
-    from sunveil.service.reading import meter_options
+    from sunveil.publish.publisher import read_households
+    from sunveil.service.upload_checks import meter_options
 
     service, table = service_of(request), found.served.extra.get("systems_table")
     if table is None:
@@ -285,3 +306,267 @@ def _choose(request: Request, name: str, chosen: list[str]) -> Response:
         change_served(connection, name, keys=keys)
     message = "Analysts may divide the fleet by " + (", ".join(keys) if keys else "nothing") + "."
     return redirect(request, f"/curator/datasets/{name}/promise", message=message)
+
+
+CURATOR = "the curator"
+
+
+COLUMNS = (
+    "entry", "at", "kind", "analyst", "question", "mechanism", "systems", "cost", "digest",
+    "account",
+)  # fmt: skip
+
+
+@dataclass(frozen=True, slots=True)
+class EntryText:
+    """An entry of a ledger in words.
+
+    Parameters
+    ----------
+    place
+        Its number within the dataset's chain, from 1.
+    at
+        When it was made, in UTC.
+    kind
+        ``promise``, ``households``, ``charge``, ``answer`` or ``analyst``.
+    who
+        The curator, or the analyst who asked.
+    what
+        One sentence.
+    cost
+        What it cost, in the promise's measure; None where it is no charge.
+    digest
+        What binds the next entry to it.
+    question
+        Digest of the question, where it is a charge.
+    account
+        Which account or token of the service did it; None where the entry does not say.
+    """
+
+    place: int
+    at: str
+    kind: str
+    who: str
+    what: str
+    cost: float | None
+    digest: str
+    question: str | None = None
+    account: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class AskerTotals:
+    """What one asker has asked: how many questions, what they cost, and when the last was."""
+
+    who: str
+    questions: int
+    cost: float
+    last: str
+
+
+def describe_entry(entry: Entry) -> EntryText:
+    """Return an entry in words, as far as it can be understood."""
+    try:
+        facts = entry.facts()
+        at, who, what = str(facts["at"]), *_words(entry.kind, facts)
+        charged = entry.kind == "charge"
+        cost = from_nano(int(facts["cost"]) * int(facts["meters"])) if charged else None
+        question = str(facts["question"]) if charged else None
+        account = actor_of(facts)
+    except (KeyError, TypeError, ValueError):
+        at, who, what, cost = "–", "–", "damaged: this entry cannot be read", None
+        question = account = None
+    shown = at.replace("T", " ").removesuffix("+00:00")
+    return EntryText(
+        entry.place, shown, entry.kind, who, what, cost, entry.digest, question, account
+    )
+
+
+def asker_totals(entries: Sequence[Entry]) -> list[AskerTotals]:
+    """Return who asked and what it cost them, the dearest first."""
+    charges: dict[str, list[EntryText]] = defaultdict(list)
+    for entry in entries:
+        if entry.kind == "charge":
+            text = describe_entry(entry)
+            charges[text.who].append(text)
+    found = [
+        AskerTotals(who, len(all_), sum(each.cost or 0.0 for each in all_), all_[-1].at)
+        for who, all_ in charges.items()
+    ]
+    return sorted(found, key=lambda each: (-each.cost, each.who))
+
+
+def as_csv(entries: Sequence[Entry]) -> str:
+    """Return entries as a table; a cell never begins a formula."""
+    out = io.StringIO()
+    writer = csv.writer(out, lineterminator="\r\n")
+    writer.writerow(COLUMNS)
+    for entry in entries:
+        writer.writerow([defused(cell) for cell in _cells(entry)])
+    return out.getvalue()
+
+
+def entry_fields(entry: Entry) -> dict[str, Any]:
+    """Return an entry with its body as it stands: its digest is of that text."""
+    return {
+        "place": entry.place,
+        "kind": entry.kind,
+        "body": entry.body,
+        "previous": entry.previous,
+        "digest": entry.digest,
+    }
+
+
+def _words(kind: str, facts: dict[str, Any]) -> tuple[str, str]:
+    if kind == "promise":
+        delta = f", δ = {facts['delta']:g}" if facts["delta"] else ""
+        return (
+            CURATOR,
+            f"promised ε = {facts['epsilon']:g}{delta} for {_unit_words(str(facts['unit']))}",
+        )
+    if kind == "analyst":
+        return CURATOR, f"gave {facts['analyst']} a share of {from_nano(facts['share']):.6g}"
+    if kind == "households":
+        systems = count_of(facts["systems"], "system")
+        keys = count_of(facts["keys"], "household key")
+        return CURATOR, f"recorded the households of {systems}, with {keys}"
+    if kind == "answer":
+        return "", f"answer of entry {facts['charge']}"
+    if kind == "withdrawn":
+        return CURATOR, "withdrew the promise, of which nothing was charged"
+    if kind == "moved":
+        return CURATOR, f"moved the ledger to {facts['to']}"
+    if kind == "arrived":
+        return CURATOR, f"moved the ledger here from {facts['from']}"
+    if kind != "charge":
+        raise ValueError(kind)
+    about = "all systems" if facts["systems"] is None else count_of(len(facts["systems"]), "system")
+    who = CURATOR if facts["analyst"] is None else str(facts["analyst"])
+    epsilon = facts["guarantee"]["epsilon"]
+    by = "" if facts["mechanism"] == facts["kind"] else f", by {facts['mechanism']}"
+    return who, f"{facts['kind']} about {about} at ε = {epsilon:g}{by}"
+
+
+def _unit_words(unit: str) -> str:
+    """Return what a promise protects in words, such as ``2 days of a household``."""
+    kind, _, many = unit.partition(":")
+    if kind == "system":
+        return "the whole record of a household"
+    return f"{count_of(int(many), kind.removesuffix('s'))} of a household"
+
+
+def _cells(entry: Entry) -> list[Any]:
+    text = describe_entry(entry)
+    try:
+        facts = entry.facts()
+    except ValueError:
+        facts = {}
+    systems = facts.get("systems")
+    many = "" if entry.kind != "charge" else "all" if systems is None else len(systems)
+    analyst = facts.get("analyst") or ""
+    cost = "" if text.cost is None else f"{text.cost:.9f}"
+    question = facts.get("kind", "") if entry.kind == "charge" else text.what
+    return [
+        entry.place, facts.get("at", ""), entry.kind, analyst, question,
+        facts.get("mechanism", ""), many, cost, entry.digest, text.account or "",
+    ]  # fmt: skip
+
+
+ledgers_router = console_router()
+
+
+PAGE = 50
+
+
+@ledgers_router.get("/ledger")
+def ledgers(request: Request) -> Response:
+    """Show every dataset of the ledger, verified."""
+    ledger = service_of(request).ledger
+    withdrawn = ledger.withdrawn()
+    names = [name for name in ledger.names() if name not in withdrawn]
+    found = [_verified(service_of(request), name) for name in names]
+    forgotten = ledger.forgotten()
+    return render(
+        request, "curator/ledgers.html", found=found, forgotten=forgotten, withdrawn=withdrawn
+    )
+
+
+@ledgers_router.get("/datasets/{name}/ledger")
+def ledger(request: Request, name: str, page: int = 1, mark: str = "") -> Response:
+    """Show a dataset's entries, verified, and who asked what."""
+    service, found = service_of(request), dataset_view(request, name)
+    if found.promised is None:
+        raise Problem(404, "There is no promise yet, and so nothing in the ledger.")
+    entries = service.ledger.entries(name)
+    problem = ""
+    try:
+        verdict = service.ledger.verify(name, mark=_mark(mark) if mark.strip() else None)
+    except ParameterError as error:
+        problem, verdict = str(error), service.ledger.verify(name)
+    last = max(1, -(-len(entries) // PAGE))
+    number = min(max(1, page), last)
+    newest = list(reversed(entries))[PAGE * (number - 1) : PAGE * number]
+    values: dict[str, Any] = found.template_values() | {
+        "verdict": verdict,
+        "two_keys": service.ledger.two_keys_warning(name),
+        "mark": mark,
+        "problem": problem,
+        "sign": measure_sign(found.promised),
+        "askers": asker_totals(entries),
+        "entries": [describe_entry(entry) for entry in newest],
+        "titles": _titles(service, name),
+        "total": len(entries),
+        "number": number,
+        "last": last,
+    }
+    return render(request, "curator/ledger.html", **values)
+
+
+@ledgers_router.get("/datasets/{name}/ledger.json")
+def as_json_file(request: Request, name: str) -> Response:
+    """Send everything that a verification needs, as JSON."""
+    ledger = service_of(request).ledger
+    dataset_view(request, name)
+    values = {
+        **ledger.dataset(name).to_dict(),
+        "verdict": ledger.verify(name).to_dict(),
+        "entries": [entry_fields(entry) for entry in ledger.entries(name)],
+    }
+    text = json.dumps({"datasets": [values]}, indent=2, ensure_ascii=False)
+    return _download(text, f"{name}-ledger.json", "application/json")
+
+
+@ledgers_router.get("/datasets/{name}/ledger.csv")
+def as_csv_file(request: Request, name: str) -> Response:
+    """Send the entries as a table."""
+    dataset_view(request, name)
+    entries = service_of(request).ledger.entries(name)
+    return _download(as_csv(entries), f"{name}-ledger.csv", "text/csv; charset=utf-8")
+
+
+def _titles(service: Service, name: str) -> dict[str, str]:
+    """Return what was published, by the digest of the question that it answers."""
+    query = select(releases.c.question, releases.c.title).where(releases.c.dataset == name)
+    with service.store.reading() as connection:
+        return {row.question: row.title for row in connection.execute(query)}
+
+
+def _verified(service: Service, name: str) -> dict[str, Any]:
+    try:
+        verdict: Verdict | None = service.ledger.verify(name)
+        problem = ""
+    except SunveilError as error:
+        verdict, problem = None, str(error)
+    return {"name": name, "verdict": verdict, "problem": problem}
+
+
+def _mark(text: str) -> HighWaterMark:
+    length, _, head = text.strip().partition(":")
+    if not (length.isdecimal() and int(length) > 0 and head):
+        raise ParameterError("a checkpoint is a number of entries, a colon and a digest")
+    return HighWaterMark(int(length), head)
+
+
+def _download(text: str, name: str, media_type: str) -> Response:
+    headers = {"Content-Disposition": f'attachment; filename="{name}"'}
+    return Response(text, media_type=media_type, headers=headers)

@@ -1,35 +1,279 @@
-"""What an inference over a fleet has left in its folder, read as far as a page needs it: private.
-
-::
-
-    estimates/part-*.parquet   one row per system
-    refused.parquet            systems without an estimate, and why
-
-A fleet may have millions of systems, so that DuckDB reads a page, a sample or counts, and never all
-rows at once.
-"""
+"""Estimates of a dataset, paged by DuckDB."""
 
 from __future__ import annotations
 
+import csv
+import io
 import math
-from collections.abc import Sequence
-from contextlib import AbstractContextManager
-from dataclasses import dataclass
+import re
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import AbstractContextManager, contextmanager
+from dataclasses import dataclass, field, fields, replace
+from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
+from urllib.parse import urlencode
 
-from sunveil.service.curator.duckdb_views import open_views
-from sunveil.service.curator.estimate_table import EstimateFilter, matching
+from sunveil.errors import ParameterError, SourceError
+from sunveil.publication.csv_formulas import defused
 
 if TYPE_CHECKING:
     import pyarrow as pa
     from duckdb import DuckDBPyConnection
 
+CONFIG: dict[str, str | bool | int | float | list[str]] = {
+    "threads": 1,
+    "memory_limit": "512MB",
+    "autoinstall_known_extensions": False,
+    "autoload_known_extensions": False,
+}
+
+
+_ENDS = ("", "_low", "_high")
+
+
+_OF_PLANES = ("surface_azimuth", "surface_tilt", "share", "dc_capacity_kw")
+
+
+_PLANE = ", ".join(f"{name}{end} DOUBLE" for name in _OF_PLANES for end in _ENDS)
+
+
+_OF_TRACKERS = ("axis_azimuth", "gcr", "max_angle")
+
+
+_TRACKER = ", ".join(
+    ["backtrack BOOLEAN", "backtrack_probability DOUBLE"]
+    + [f"{name}{end} DOUBLE" for name in _OF_TRACKERS for end in _ENDS]
+)
+
+
+# The columns that pages rely on: all there is before an inference has finished its first part.
+NO_ESTIMATES = (
+    "SELECT '' AS system_id, 0.0 AS surface_azimuth, 0.0 AS surface_tilt, 0.0 AS dc_capacity_kw,"
+    " 0.0 AS plane_error_degrees, 0.0 AS agreement, CAST([] AS VARCHAR[]) AS flags,"
+    f" '' AS quality, 0.0 AS latitude, 0.0 AS longitude, CAST([] AS STRUCT({_PLANE})[]) AS planes,"
+    f" CAST(NULL AS STRUCT({_TRACKER})) AS tracker, 0.0 AS ac_limit_kw, 0.0 AS clear_hours,"
+    " 0.0 AS trend_percent_per_year, 0.0 AS clock_offset_minutes"
+)
+
+
+# Every plane with its share of its system; trackers have none.
+PLANES = (
+    "SELECT system_id, plane.surface_azimuth AS surface_azimuth,"
+    " plane.surface_tilt AS surface_tilt, plane.share AS share FROM"
+    " (SELECT system_id, unnest(planes) AS plane FROM estimates WHERE len(planes) > 1)"
+    " UNION ALL SELECT system_id, surface_azimuth, surface_tilt, 1.0 FROM estimates"
+    " WHERE coalesce(len(planes), 0) < 2 AND tracker IS NULL"
+)
+
+
+NO_REFUSED = "SELECT '' AS system_id, '' AS kind, '' AS reason, true AS in_systems"
+
+
+@contextmanager
+def open_views(folder: Path) -> Iterator[DuckDBPyConnection]:
+    """Yield a database with views of an output folder: ``estimates``, ``planes``, ``refused``."""
+    import duckdb
+
+    try:
+        with duckdb.connect(config=CONFIG) as database:
+            parts = sorted(folder.glob("estimates/part-*.parquet"))
+            refused = folder / "refused.parquet"
+            _view(database, "estimates", parts, empty=NO_ESTIMATES)
+            _view(database, "refused", [refused] if refused.exists() else [], empty=NO_REFUSED)
+            database.execute(f"CREATE VIEW planes AS {PLANES}")
+            yield database
+    except duckdb.Error:
+        raise SourceError("the estimates of this dataset cannot be read; infer it again") from None
+
+
+def _view(database: DuckDBPyConnection, name: str, parts: Sequence[Path], *, empty: str) -> None:
+    """Make a view of files, which fails where they lack a column that pages rely on."""
+    listed = ", ".join(_quoted(path) for path in parts)
+    columns = ", ".join(row[0] for row in database.execute(f"DESCRIBE {empty}").fetchall())
+    source = (
+        f" UNION ALL BY NAME SELECT {columns}, * EXCLUDE ({columns})"
+        f" FROM read_parquet([{listed}], union_by_name=true)"
+    )
+    database.execute(
+        f"CREATE VIEW {name} AS SELECT * FROM ({empty}) WHERE false" + (source if parts else "")
+    )
+
+
+def _quoted(path: Path) -> str:
+    """Return a path as DuckDB takes it, without patterns."""
+    plain = re.sub(r"([*?\[])", r"[\1]", str(path.absolute()))
+    return "'" + plain.replace("'", "''") + "'"
+
+
+LONGEST_TEXT = 100
+
+
+@dataclass(frozen=True, slots=True)
+class EstimateColumn:
+    """A column of the table of estimates.
+
+    Parameters
+    ----------
+    name, title
+        As the file has it, and as people read it.
+    unit
+        Of its numbers; empty for none.
+    """
+
+    name: str
+    title: str
+    unit: str = ""
+
+
+NUMBERS = (
+    EstimateColumn("surface_azimuth", "Azimuth", "°"),
+    EstimateColumn("surface_tilt", "Tilt", "°"),
+    EstimateColumn("dc_capacity_kw", "DC capacity", " kW"),
+    EstimateColumn("plane_error_degrees", "Plane error", "°"),
+    EstimateColumn("agreement", "Agreement"),
+    EstimateColumn("ac_limit_kw", "AC limit", " kW"),
+    EstimateColumn("clear_hours", "Clear hours", " h"),
+    EstimateColumn("trend_percent_per_year", "Trend", " %/year"),
+    EstimateColumn("clock_offset_minutes", "Clock offset", " min"),
+    EstimateColumn("latitude", "Latitude", "°"),
+    EstimateColumn("longitude", "Longitude", "°"),
+)
+
+
+COLUMNS = (
+    EstimateColumn("system_id", "System"),
+    *NUMBERS,
+    EstimateColumn("quality", "Quality"),
+    EstimateColumn("flags", "Flags"),
+)
+
+
+BY_NAME = {column.name: column for column in COLUMNS}
+
+
+USUAL = (
+    "surface_azimuth", "surface_tilt", "dc_capacity_kw", "plane_error_degrees", "quality", "flags"
+)  # fmt: skip
+
+
+# What a program that opens CSV files takes for a formula.
+@dataclass(frozen=True, slots=True)
+class EstimateFilter:
+    """Which systems of a table are shown, and in which order.
+
+    Parameters
+    ----------
+    text
+        What the id contains.
+    flag
+        ``any`` for systems with some flag, or the flag that they have; empty for all.
+    quality
+        The quality of the estimates; empty for all.
+    column, low, high
+        A column of numbers and its bounds; none where both are left out.
+    sort, descending
+        The column that the rows are sorted by, and in which direction.
+    shown
+        Columns beside the id.
+    """
+
+    text: str = ""
+    flag: str = ""
+    quality: str = ""
+    column: str = ""
+    low: float | None = None
+    high: float | None = None
+    sort: str = "system_id"
+    descending: bool = False
+    shown: tuple[str, ...] = field(default=USUAL)
+
+    def __post_init__(self) -> None:
+        numbers = {each.name for each in NUMBERS}
+        if self.sort not in BY_NAME or not set(self.shown) <= set(BY_NAME):
+            raise ParameterError("there is no such column in the table of estimates")
+        if self.column and self.column not in numbers:
+            raise ParameterError("only columns of numbers have bounds; choose one of them")
+
+    @property
+    def columns(self) -> tuple[EstimateColumn, ...]:
+        """The columns that are shown, the id first."""
+        return (BY_NAME["system_id"], *(each for each in COLUMNS[1:] if each.name in self.shown))
+
+    def where(self) -> tuple[list[str], list[Any]]:
+        """Return the conditions as SQL, and the values that they take."""
+        clauses, values = matching(self.text)
+        if self.flag == "any":
+            clauses.append("len(flags) > 0")
+        elif self.flag:
+            clauses.append("list_contains(flags, ?)")
+            values.append(self.flag)
+        if self.quality:
+            clauses.append("quality = ?")
+            values.append(self.quality)
+        for sign, bound in ((">=", self.low), ("<=", self.high)):
+            if self.column and bound is not None:
+                clauses.append(f"{self.column} {sign} ?")
+                values.append(bound)
+        return clauses, values
+
+    def order(self) -> str:
+        """Return the order of the rows as SQL; systems without a value come last."""
+        way = "DESC" if self.descending else "ASC"
+        return f"{self.sort} {way} NULLS LAST, system_id"
+
+    def query(self, **changes: Any) -> str:
+        """Return the part of a link that asks for the same table with some changes."""
+        given = {each.name: getattr(replace(self, **changes), each.name) for each in fields(self)}
+        shown = given.pop("shown")
+        given["descending"] = "yes" if given["descending"] else ""
+        given["sort"] = "" if given["sort"] == "system_id" else given["sort"]
+        pairs = [(name, f"{value:g}" if isinstance(value, float) else value)
+                 for name, value in given.items() if value not in ("", None)]  # fmt: skip
+        if shown != USUAL:
+            pairs += [("shown", name) for name in shown]
+        return urlencode(pairs)
+
+    def sorted_by(self, name: str) -> str:
+        """Return the query that sorts by a column, or the other way round where it is sorted so."""
+        return self.query(sort=name, descending=self.sort == name and not self.descending)
+
+
+def matching(text: str) -> tuple[list[str], list[Any]]:
+    """Return the condition that an id contains a text, as SQL with its value; none for none."""
+    text = text.strip()[:LONGEST_TEXT]
+    return (["contains(lower(system_id), lower(?))"], [text]) if text else ([], [])
+
+
+def csv_lines(names: Sequence[str], rows: Iterable[Sequence[Any]]) -> Iterator[str]:
+    """Yield a table as lines of CSV that no spreadsheet takes for formulas.
+
+    Parameters
+    ----------
+    names
+        The header.
+    rows
+        The cells; numbers stay numbers, and lists become words.
+    """
+    for row in chain([names], rows):
+        line = io.StringIO()
+        csv.writer(line, lineterminator="\r\n").writerow([defused(cell) for cell in row])
+        yield line.getvalue()
+
+
 PAGE = 50
+
+
 # So many points are drawn at most: more would only hide each other.
 MOST_DRAWN = 2500
+
+
 SECTORS = 16
+
+
 TILT_EDGES = (0.0, 10.0, 20.0, 30.0, 40.0, 50.0, 60.0, 90.0)
+
+
 CAPACITY_EDGES_KW = (0.0, 2.0, 4.0, 6.0, 8.0, 10.0, 15.0, 25.0, math.inf)
 
 

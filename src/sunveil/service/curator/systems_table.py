@@ -7,8 +7,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from sunveil.fleet.systems import SystemTable
-    from sunveil.meters import MeterOptions
+    from sunveil.fleet.systems_table import SystemTable
+    from sunveil.meters.reading_options import MeterOptions
 
 
 def cached_systems(table: Path, options: MeterOptions | None = None) -> SystemTable:
@@ -19,6 +19,6 @@ def cached_systems(table: Path, options: MeterOptions | None = None) -> SystemTa
 
 @lru_cache(maxsize=4)
 def _read(table: Path, options: MeterOptions | None, _modified: int, _size: int) -> SystemTable:
-    from sunveil.fleet.systems import read_systems
+    from sunveil.fleet.systems_table import read_systems
 
     return read_systems(table) if options is None else read_systems(table, options)

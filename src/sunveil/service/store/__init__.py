@@ -1,1 +1,1 @@
-"""What the service keeps in the ledger's database, in tables of its own."""
+"""What the service keeps in the ledger's database."""

@@ -1,24 +1,333 @@
-"""Accounts, their roles and passwords, and the set-up link: secrets as digests only."""
+"""Accounts, sessions, tokens, links (digests)."""
 
 from __future__ import annotations
 
+import json
+import secrets
 import secrets as random
+import time
+from collections.abc import Collection
 from dataclasses import dataclass, field
+from datetime import UTC, datetime
 from typing import Any
 
-from sqlalchemy import Connection, Row, delete, insert, select, update
+from sqlalchemy import ColumnElement, Connection, Row, and_, delete, insert, or_, select, update
 
 from sunveil.errors import ParameterError, ReleaseNotFound
-from sunveil.ledger.records import check_name
-from sunveil.service.roles import ANALYST, ASK, CURATOR, NONE, check_role, check_scope
-from sunveil.service.security.passwords import check_strength, hash_password
-from sunveil.service.security.tokens import digest_of
-from sunveil.service.store.base import now
-from sunveil.service.store.links import end_links_of
-from sunveil.service.store.schema import accounts, secrets
-from sunveil.service.store.sessions import end_sessions_of_account
+from sunveil.ledger.ledger_database import analysts
+from sunveil.ledger.promises import check_name
+from sunveil.service.passwords_and_tokens import (
+    Token,
+    check_strength,
+    digest_of,
+    hash_password,
+    make_token,
+    random_secret,
+)
+from sunveil.service.settings import ANALYST, ASK, CURATOR, NONE, check_role, check_scope, narrower
+from sunveil.service.store.database import (
+    accounts,
+    facts,
+    insert_new,
+    links,
+    now,
+    secrets_table,
+    sessions,
+    tokens,
+)
+
+PASSWORD, SIGN_IN = "password", "sign-in"
+
+
+# How long a link works. [h]
+HOURS = {PASSWORD: 48.0, SIGN_IN: 0.25}
+
+
+def new_link(connection: Connection, account_id: str, purpose: str = PASSWORD) -> str:
+    """Return the secret of a new link to an account; those before it end.
+
+    Parameters
+    ----------
+    connection
+        A transaction of the service's store.
+    account_id
+        Whose account.
+    purpose
+        ``password`` lets its holder set one; ``sign-in`` opens a session without any.
+    """
+    connection.execute(delete(links).where(links.c.expires < int(time.time())))
+    end_links_of(connection, account_id)
+    secret = random_secret()
+    values = {
+        "digest": digest_of(secret),
+        "account": account_id,
+        "purpose": purpose,
+        "expires": int(time.time() + 3600.0 * HOURS[purpose]),
+    }
+    connection.execute(insert(links).values(values))
+    return secret
+
+
+def find_link(connection: Connection, secret: str) -> tuple[str, str] | None:
+    """Return the account and the purpose of a link that still works, or None."""
+    row = connection.execute(
+        select(links.c.account, links.c.purpose).where(
+            links.c.digest == digest_of(secret), links.c.expires >= int(time.time())
+        )
+    ).one_or_none()
+    return None if row is None else (row.account, row.purpose)
+
+
+def end_links_of(connection: Connection, account_id: str) -> None:
+    """End all links to an account."""
+    connection.execute(delete(links).where(links.c.account == account_id))
+
+
+# A session's last use is written down when it is this old. [s]
+TOUCH_SECONDS = 60
+
+
+@dataclass(frozen=True, slots=True)
+class Session:
+    """A sign-in of an account, or with a token.
+
+    Parameters
+    ----------
+    role
+        ``curator``, ``auditor`` or ``analyst``.
+    who
+        The account's name; of an analyst, the name in the ledger.
+    id
+        What it is known by in lists.
+    account, account_id
+        Name and id of its account; empty for a sign-in with a token that a curator made.
+    token
+        Public half of the token it was opened with; empty for a sign-in to an account.
+    scope
+        What it may do at most: ``read`` or ``ask``.
+    flash
+        Messages for the next page, each as kind and text.
+    made, seen, expires
+        When it began, was last used, and ends at the latest. [s since 1970]
+    browser
+        What the browser said that it is.
+    """
+
+    role: str
+    who: str
+    id: str = ""
+    account: str = ""
+    account_id: str = ""
+    token: str = ""
+    scope: str = ASK
+    flash: tuple[tuple[str, str], ...] = ()
+    made: int = 0
+    seen: int = 0
+    expires: int = 0
+    browser: str = ""
+
+    @property
+    def stale(self) -> bool:
+        """Whether its last use should be written down again."""
+        return self.seen + TOUCH_SECONDS < time.time()
+
+    @property
+    def begun(self) -> str:
+        """When it began, in UTC, as people read it."""
+        return _minute(self.made)
+
+    @property
+    def used(self) -> str:
+        """When it was last used, to a minute, in UTC, as people read it."""
+        return _minute(self.seen)
+
+
+def begin_session(
+    connection: Connection,
+    *,
+    role: str,
+    who: str,
+    hours: float,
+    account_id: str | None = None,
+    token: str | None = None,
+    scope: str = ASK,
+    until: int | None = None,
+    browser: str = "",
+) -> str:
+    """Keep a new session, and return the cookie that it is known by.
+
+    Parameters
+    ----------
+    connection
+        A transaction of the service's store.
+    role, who
+        As for :class:`Session`.
+    hours
+        How long it lasts at most. [h]
+    account_id, token
+        What it was opened with: an account, or the public half of a token.
+    scope
+        What it may do at most.
+    until
+        When it ends at the latest, such as with its token. [s since 1970]
+    browser
+        What the browser says that it is.
+    """
+    began = int(time.time())
+    connection.execute(delete(sessions).where(sessions.c.expires < began))
+    ends = int(began + 3600.0 * hours)
+    secret = random_secret()
+    values = {
+        "digest": digest_of(secret),
+        "id": random.token_hex(8),
+        "role": role,
+        "who": who,
+        "account": account_id,
+        "token": token,
+        "scope": scope,
+        "made": began,
+        "seen": began,
+        "expires": ends if until is None else min(ends, until),
+        "browser": "".join(each for each in browser if each.isprintable())[:200],
+        "flash": "[]",
+    }
+    connection.execute(insert(sessions).values(values))
+    return secret
+
+
+def find_session(connection: Connection, secret: str, *, idle_minutes: float) -> Session | None:
+    """Return the session of a cookie, unless it has ended, or its account may not have it.
+
+    Parameters
+    ----------
+    connection
+        A transaction of the service's store.
+    secret
+        The cookie.
+    idle_minutes
+        How long it lasts without being used. [min]
+    """
+    here = sessions.c.digest == digest_of(secret)
+    row = connection.execute(_sessions_query(idle_minutes).where(here)).one_or_none()
+    return None if row is None else _session(row)
+
+
+def sessions_of(connection: Connection, mine: Session, *, idle_minutes: float) -> list[Session]:
+    """Return all sessions of whoever has this one: of its account, or of its token.
+
+    Parameters
+    ----------
+    connection
+        A transaction of the service's store.
+    mine
+        A session of theirs.
+    idle_minutes
+        How long a session lasts without being used. [min]
+    """
+    query = _sessions_query(idle_minutes).where(_same_holder(mine)).order_by(sessions.c.seen.desc())
+    return [_session(row) for row in connection.execute(query)]
+
+
+def touch_session(connection: Connection, secret: str) -> None:
+    """Write down that a session is in use."""
+    connection.execute(
+        update(sessions).where(sessions.c.digest == digest_of(secret)).values(seen=int(time.time()))
+    )
+
+
+def set_flash(connection: Connection, secret: str, messages: list[tuple[str, str]]) -> None:
+    """Keep the messages that the next page shows.
+
+    Parameters
+    ----------
+    connection
+        A transaction of the service's store.
+    secret
+        The session's cookie.
+    messages
+        Each message as kind (``good``, ``bad`` or ``note``) and text; an empty list forgets all.
+    """
+    connection.execute(
+        update(sessions)
+        .where(sessions.c.digest == digest_of(secret))
+        .values(flash=json.dumps(messages))
+    )
+
+
+def end_session(connection: Connection, secret: str) -> None:
+    """Sign a browser out: delete the session of its cookie."""
+    connection.execute(delete(sessions).where(sessions.c.digest == digest_of(secret)))
+
+
+def end_other_sessions(connection: Connection, mine: Session) -> int:
+    """End all sessions of whoever has this one, but this one, and return how many these were."""
+    others = and_(_same_holder(mine), sessions.c.id != mine.id)
+    return connection.execute(delete(sessions).where(others)).rowcount
+
+
+def end_sessions_of_account(connection: Connection, account_id: str) -> None:
+    """Sign an account out everywhere."""
+    connection.execute(delete(sessions).where(sessions.c.account == account_id))
+
+
+def end_sessions_of_token(connection: Connection, token: str) -> None:
+    """End the sessions that were opened with a token."""
+    connection.execute(delete(sessions).where(sessions.c.token == token))
+
+
+def _same_holder(mine: Session) -> ColumnElement[bool]:
+    # who has but a token sees what it opened; an account sees its tokens' sessions too
+    if mine.token:
+        return sessions.c.token == mine.token
+    return sessions.c.account == mine.account_id
+
+
+def _sessions_query(idle_minutes: float) -> Any:
+    """Return the query of sessions that have not ended, with what their accounts are now."""
+    at = int(time.time())
+    holder = accounts.c
+    allowed = or_(
+        sessions.c.account.is_(None),
+        and_(holder.disabled.is_(None), holder.role == sessions.c.role),
+    )
+    return (
+        select(
+            sessions,
+            holder.name.label("holder"),
+            holder.analyst.label("holder_analyst"),
+            holder.scope.label("holder_scope"),
+        )
+        .join_from(sessions, accounts, sessions.c.account == holder.id, isouter=True)
+        .where(sessions.c.expires >= at, sessions.c.seen >= at - int(60.0 * idle_minutes), allowed)
+    )
+
+
+def _session(row: Row[Any]) -> Session:
+    own = row.account is not None
+    as_analyst = own and row.role == ANALYST
+    return Session(
+        role=row.role,
+        who=row.holder_analyst if as_analyst else row.who,
+        id=row.id,
+        account=row.holder or "",
+        account_id=row.account or "",
+        token=row.token or "",
+        scope=narrower(row.scope, row.holder_scope) if own else row.scope,
+        flash=tuple((kind, text) for kind, text in json.loads(row.flash)),
+        made=row.made,
+        seen=row.seen,
+        expires=row.expires,
+        browser=row.browser,
+    )
+
+
+def _minute(seconds: int) -> str:
+    return datetime.fromtimestamp(seconds, UTC).strftime("%Y-%m-%d %H:%M")
+
 
 SETUP = "setup"
+
+
 LAST_CURATOR = (
     "this is the last curator who can sign in; make another one first, or nobody could run the"
     " service"
@@ -186,7 +495,7 @@ def set_account_password(connection: Connection, account: Account, password: str
     end_sessions_of_account(connection, account.id)
     end_links_of(connection, account.id)
     if account.role == CURATOR:
-        connection.execute(delete(secrets).where(secrets.c.name == SETUP))
+        connection.execute(delete(secrets_table).where(secrets_table.c.name == SETUP))
 
 
 def change_role(
@@ -296,15 +605,15 @@ def has_curator(connection: Connection) -> bool:
 
 def new_setup_secret(connection: Connection, secret: str) -> None:
     """Make a one-time set-up secret the only one that holds."""
-    connection.execute(delete(secrets).where(secrets.c.name == SETUP))
+    connection.execute(delete(secrets_table).where(secrets_table.c.name == SETUP))
     values = {"name": SETUP, "digest": digest_of(secret), "made": now()}
-    connection.execute(insert(secrets).values(values))
+    connection.execute(insert(secrets_table).values(values))
 
 
 def setup_digest(connection: Connection) -> str | None:
     """Return the digest of the set-up secret, as long as there is one."""
     found: str | None = connection.execute(
-        select(secrets.c.digest).where(secrets.c.name == SETUP)
+        select(secrets_table.c.digest).where(secrets_table.c.name == SETUP)
     ).scalar()
     return found
 
@@ -334,3 +643,237 @@ def _change(connection: Connection, account: Account, **values: Any) -> None:
 
 def _account(row: Row[Any]) -> Account:
     return Account(**row._mapping)
+
+
+# The name of the demo's dataset; there only in the database of a demo.
+DEMO = "demo"
+
+
+def fact(connection: Connection, name: str) -> str | None:
+    """Return what is noted under a name, or None."""
+    found: str | None = connection.execute(
+        select(facts.c.value).where(facts.c.name == name)
+    ).scalar()
+    return found
+
+
+def set_fact(connection: Connection, name: str, value: str) -> None:
+    """Note something under a name, in place of what was there.
+
+    Parameters
+    ----------
+    connection
+        A transaction of the service's store.
+    name, value
+        What is noted.
+    """
+    connection.execute(delete(facts).where(facts.c.name == name))
+    connection.execute(insert(facts).values(name=name, value=value))
+
+
+def kept_secret(connection: Connection, name: str) -> str:
+    """Return the random text that is kept under a name, the same for all processes."""
+    insert_new(connection, facts, {"name": name, "value": secrets.token_hex(32)})
+    return str(fact(connection, name))
+
+
+# How long a new token works. [days]
+DAYS, MOST_DAYS = 90, 366
+
+
+DAY_SECONDS = 86_400
+
+
+# An analyst holds this many that work at most, so that no program fills the table.
+MOST_WORKING = 100
+
+
+@dataclass(frozen=True, slots=True)
+class TokenRow:
+    """A token as the database knows it.
+
+    Parameters
+    ----------
+    id
+        Its public half.
+    analyst
+        Under whose name in the ledger it asks.
+    digest
+        Of its secret half.
+    made, revoked
+        When it was made and revoked, in UTC; None while it is not revoked.
+    scope
+        ``read`` or ``ask``: what it was made for, and what its account still allows.
+    expires
+        When it expires. [s since 1970]
+    account
+        Name of the account that issued it for itself; None where a curator did.
+    account_id
+        Its id.
+    label
+        What its holder calls it.
+    withdrawn
+        Whether its account is disabled, or is this analyst's no longer.
+    """
+
+    id: str
+    analyst: str
+    digest: str = field(repr=False)
+    made: str
+    expires: int
+    revoked: str | None = None
+    scope: str = ASK
+    account: str | None = None
+    account_id: str | None = None
+    label: str = ""
+    withdrawn: bool = False
+
+    @property
+    def expiry(self) -> str:
+        """The day on which it expires, in UTC."""
+        return datetime.fromtimestamp(self.expires, UTC).date().isoformat()
+
+    @property
+    def expired(self) -> bool:
+        """Whether it has expired by now."""
+        return self.expires <= time.time()
+
+    @property
+    def works(self) -> bool:
+        """Whether it opens anything now."""
+        return self.fault is None
+
+    @property
+    def fault(self) -> str | None:
+        """Why it opens nothing, in one sentence; None where it works."""
+        if self.revoked is not None:
+            return "This token was revoked: issue another one, or ask the curator for one."
+        if self.expired:
+            return (
+                f"This token expired on {self.expiry}: issue another one, or ask the curator for"
+                " one."
+            )
+        if self.withdrawn:
+            return "The account of this token may not use it any more: ask the curator."
+        return None
+
+
+def issue_token(
+    connection: Connection,
+    analyst: str,
+    *,
+    days: int = DAYS,
+    scope: str = ASK,
+    account_id: str | None = None,
+    label: str = "",
+) -> Token:
+    """Make a token for an analyst; its text is shown once, and never kept.
+
+    Parameters
+    ----------
+    connection
+        A transaction of the service's store.
+    analyst
+        Under whose name in the ledger it asks.
+    days
+        How long it works. [days]
+    scope
+        ``read`` or ``ask``.
+    account_id
+        The account that issues it for itself, and with which it ends; None for a curator's.
+    label
+        What its holder calls it.
+    """
+    check_name("analyst", analyst)
+    check_scope(scope)
+    if not 1 <= days <= MOST_DAYS:
+        raise ParameterError(f"a token works for 1 to {MOST_DAYS} days; choose one of these")
+    if len(label) > 100 or not label.isprintable():
+        raise ParameterError("a token's label has up to 100 printable letters")
+    if sum(each.works for each in token_rows(connection, analyst)) >= MOST_WORKING:
+        raise ParameterError(f"there are {MOST_WORKING} tokens that work; revoke some first")
+    made = make_token()
+    values = {
+        "id": made.id,
+        "analyst": analyst,
+        "digest": made.digest,
+        "made": now(),
+        "scope": scope,
+        "expires": int(time.time()) + days * DAY_SECONDS,
+        "account": account_id,
+        "label": label,
+    }
+    connection.execute(insert(tokens).values(values))
+    return made
+
+
+def token_row(connection: Connection, token_id: str) -> TokenRow | None:
+    """Return a token by its public half, also one that opens nothing any more."""
+    row = connection.execute(_tokens_query().where(tokens.c.id == token_id)).one_or_none()
+    return None if row is None else _token(row)
+
+
+def token_rows(connection: Connection, analyst: str | None = None) -> list[TokenRow]:
+    """Return all tokens, or those of one analyst, oldest first."""
+    query = _tokens_query().order_by(tokens.c.made, tokens.c.id)
+    if analyst is not None:
+        query = query.where(tokens.c.analyst == analyst)
+    return [_token(row) for row in connection.execute(query)]
+
+
+def token_rows_of(connection: Connection, ids: Collection[str]) -> list[TokenRow]:
+    """Return the tokens of some public halves, as far as they are known."""
+    query = _tokens_query().where(tokens.c.id.in_(ids))
+    return [_token(row) for row in connection.execute(query)]
+
+
+def revoke_token(connection: Connection, token_id: str) -> None:
+    """Revoke a token, and end the sessions that it opened; it stays in the list as revoked."""
+    done = connection.execute(
+        update(tokens)
+        .where(tokens.c.id == token_id, tokens.c.revoked.is_(None))
+        .values(revoked=now())
+    )
+    if done.rowcount != 1:
+        raise ReleaseNotFound("there is no such token, or it was revoked before")
+    end_sessions_of_token(connection, token_id)
+
+
+def _tokens_query() -> Any:
+    return select(
+        tokens,
+        accounts.c.name.label("holder"),
+        accounts.c.role.label("holder_role"),
+        accounts.c.analyst.label("holder_analyst"),
+        accounts.c.scope.label("holder_scope"),
+        accounts.c.disabled.label("holder_disabled"),
+    ).join_from(tokens, accounts, tokens.c.account == accounts.c.id, isouter=True)
+
+
+def _token(row: Row[Any]) -> TokenRow:
+    own = row.account is not None
+    allowed = (
+        row.holder_role == ANALYST
+        and row.holder_analyst == row.analyst
+        and row.holder_disabled is None
+    )
+    return TokenRow(
+        id=row.id,
+        analyst=row.analyst,
+        digest=row.digest,
+        made=row.made,
+        revoked=row.revoked,
+        scope=narrower(row.scope, row.holder_scope) if own and row.holder_scope else row.scope,
+        expires=row.expires,
+        account=row.holder,
+        account_id=row.account,
+        label=row.label,
+        withdrawn=own and not allowed,
+    )
+
+
+def analyst_names(connection: Connection) -> set[str]:
+    """Return the names in the ledger of all analysts who have a token, a share or an account."""
+    names = {row.analyst for row in token_rows(connection)}
+    names |= {each.analyst for each in all_accounts(connection) if each.role == ANALYST}
+    return names | set(connection.execute(select(analysts.c.name).distinct()).scalars())

@@ -1,0 +1,22 @@
+"""Packages whose names are loaded when first asked for, so that importing them costs little."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable, Mapping, Sequence
+from importlib import import_module
+from typing import Any
+
+
+def lazy_names(package: str, names: Mapping[str, Sequence[str]]) -> Callable[[str], Any]:
+    """Return the ``__getattr__`` of a package that takes names from its modules."""
+    module_of = {name: module for module, given in names.items() for name in given}
+
+    def __getattr__(name: str) -> Any:  # noqa: N807
+        if name not in module_of:
+            raise AttributeError(f"module {package!r} has no attribute {name!r}")
+        value = getattr(import_module(module_of[name]), name)
+        setattr(sys.modules[package], name, value)
+        return value
+
+    return __getattr__

@@ -1,0 +1,119 @@
+"""The inverter's limit; capacity bound from peak power."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sunveil.engine.bright_envelope import points_of, starting_grid, starts_within
+from sunveil.engine.coarse_search import modelled_power
+from sunveil.engine.final_fit import FinalFit
+from sunveil.engine.intervals import Intervals
+from sunveil.engine.power_model import CAPACITY, LIMIT, NO_LIMIT
+from sunveil.site import Array
+
+# A fit that is in doubt may have so many times the capacity that the highest powers show, one above
+# its inverter's limit so many times, and any other so many: walls that face away from the sun are
+# real, and so are small inverters.
+IN_DOUBT, LIMITED, AT_MOST = 1.5, 2.2, 4.0
+
+
+# No model reaches so many times the record's top.
+OVERSHOOT = 1.15
+
+
+# A plane that stands in for an excluded one may have so many times the capacity that was shown.
+STAND_IN = 1.3
+
+
+# What the capacity of a system that was not inferred lies within, as shares of what was shown; the
+# highest powers of a few weeks of winter show little, and a fit that nothing else speaks against
+# may be right up to so many times.
+SHOWN_LOW, SHOWN_HIGH, SHORTLY_SHOWN, FITTED_HIGH = 0.9, 1.4, 5.0, 12.0
+
+
+def shown_capacity(fit: FinalFit) -> Array:
+    """Return the capacity that highest powers show of what is turned to the sun. [kW]"""
+    best = float(fit.prepared.groups.profiles.max(initial=1e-6))
+    return np.asarray(fit.searched.readings.top / best)
+
+
+def largest_capacity(
+    fit: FinalFit, doubtful: NDArray[np.bool_], few_days: NDArray[np.bool_]
+) -> Array:
+    """Return the largest capacity that systems may have if their planes are excluded. [kW]
+
+    Parameters
+    ----------
+    fit
+        The fits, before any is excluded.
+    doubtful
+        Which of them something speaks against; what nothing speaks against may be right.
+    few_days
+        Which records are short.
+    """
+    shown = shown_capacity(fit)
+    fitted = np.minimum(np.exp(fit.points[:, CAPACITY]), FITTED_HIGH * shown)
+    most = np.where(few_days, SHORTLY_SHOWN, SHOWN_HIGH) * shown
+    return np.asarray(np.where(doubtful, most, fitted))
+
+
+def exclude(fit: FinalFit, doubtful: NDArray[np.bool_]) -> NDArray[np.bool_]:
+    """Replace planes whose capacity the highest powers exclude, and return whose they were.
+
+    Parameters
+    ----------
+    fit
+        The fits; moved in place where they are excluded.
+    doubtful
+        Which of them something else speaks against.
+    """
+    readings, capacity = fit.searched.readings, np.exp(fit.points[:, CAPACITY])
+    shown = shown_capacity(fit)
+    most = (fit.model * (readings.have > 0.0)).max(axis=1)
+    usual = np.where(fit.points[:, LIMIT] < NO_LIMIT, LIMITED, AT_MOST)
+    out = capacity > np.where(doubtful, IN_DOUBT, usual) * shown
+    out |= most > OVERSHOOT * np.maximum(readings.top, 1e-12)
+    chosen = np.flatnonzero(out)
+    if len(chosen):
+        places = starts_within(
+            fit.searched.envelope[chosen], fit.prepared.groups, STAND_IN * shown[chosen]
+        )
+        points = points_of(starting_grid())[places]
+        points[:, CAPACITY] = np.log(shown[chosen])
+        points[:, LIMIT] = fit.points[chosen, LIMIT]
+        fit.points[chosen], fit.model[chosen] = points, modelled_power(points, fit.prepared)
+    return np.asarray(out)
+
+
+def widened(spread: Intervals, shown: Array, excluded: NDArray[np.bool_], most: Array) -> Intervals:
+    """Return intervals in which the planes that were excluded can be any.
+
+    Parameters
+    ----------
+    spread
+        The intervals of a block.
+    shown
+        The capacity that the highest powers show. [kW]
+    excluded
+        Which planes were.
+    most
+        The largest capacity that each may have. [kW]
+    """
+    any_plane: dict[str, Any] = {
+        "azimuth_low": 0.0,
+        "azimuth_high": 360.0,
+        "tilt_low": 0.0,
+        "tilt_high": 90.0,
+        "capacity_low": SHOWN_LOW * shown,
+        "capacity_high": np.maximum(most, SHOWN_HIGH * shown),
+        "plane_error_degrees": 90.0,
+    }
+    return Intervals(
+        **{
+            name: np.where(excluded, wide, getattr(spread, name))
+            for name, wide in any_plane.items()
+        }
+    )

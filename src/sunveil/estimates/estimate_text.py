@@ -1,0 +1,270 @@
+"""Estimates and findings as text."""
+
+from __future__ import annotations
+
+import datetime as dt
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from sunveil.estimates.estimates_table import Estimate
+from sunveil.estimates.flags_and_quality import Flag
+from sunveil.estimates.intervals_and_rounding import Interval
+from sunveil.estimates.planes_and_intervals import PlaneEstimate, TrackerEstimate, YearEstimate
+
+WHOLE_CIRCLE = 360.0
+
+
+NARROW = 2.0  # ends of narrower intervals are told to tenths [degrees]
+
+
+def estimate_line(estimate: Estimate) -> str:
+    """Return an estimate in one line, and its planes in a second where it has several.
+
+    Parameters
+    ----------
+    estimate
+        The estimate.
+
+    Privacy
+    -------
+    None: it says what was inferred; of a household behind a net meter it says nothing.
+    """
+    azimuth, tilt = show_orientation(estimate)
+    names = ("azimuth ", "tilt ") if estimate.tracker is None else ("tracker ", "")
+    line = (
+        f"Estimate({estimate.system_id!r}: {names[0]}{azimuth}, {names[1]}{tilt},"
+        f" {show_capacity(estimate)} DC; {estimate.quality.value})"
+    )
+    if len(estimate.planes) < 2:
+        return line
+    parts = [
+        f"{each.surface_azimuth:.0f}°/{each.surface_tilt:.0f}°"
+        f" {each.dc_capacity_kw:.{decimals(each.dc_capacity_kw)}f} kW"
+        for each in estimate.planes
+    ]
+    return f"{line[:-1]},\n  on {len(parts)} planes: {', '.join(parts)})"
+
+
+def show_orientation(estimate: Estimate) -> tuple[str, str]:
+    """Return azimuth and tilt with their intervals, or how a tracker turns."""
+    if estimate.tracker is None:
+        return show_azimuth(estimate), show_tilt(estimate)
+    return _show_axis(estimate.tracker), _show_turn(estimate.tracker)
+
+
+def _show_axis(tracker: TrackerEstimate) -> str:
+    return f"axis {tracker.axis_azimuth:.1f}° {between(tracker.axis_interval)}"
+
+
+def _show_turn(tracker: TrackerEstimate) -> str:
+    return f"±{tracker.max_angle:.0f}° {between(tracker.max_angle_interval)}"
+
+
+def show_azimuth(plane: Estimate | PlaneEstimate) -> str:
+    """Return an azimuth with its interval."""
+    interval = plane.azimuth_interval
+    if interval.width >= WHOLE_CIRCLE:
+        return f"{plane.surface_azimuth:.1f}° (any)"
+    return f"{plane.surface_azimuth:.1f}° {between(interval)}"
+
+
+def show_tilt(plane: Estimate | PlaneEstimate) -> str:
+    """Return a tilt with its interval."""
+    return f"{plane.surface_tilt:.1f}° {between(plane.tilt_interval)}"
+
+
+def show_capacity(plane: Estimate | PlaneEstimate) -> str:
+    """Return a capacity with its interval."""
+    low, high = plane.capacity_interval.low, plane.capacity_interval.high
+    places = decimals(plane.dc_capacity_kw)
+    return f"{plane.dc_capacity_kw:.{places}f} kW ({low:.{places}f} to {high:.{places}f})"
+
+
+def between(interval: Interval) -> str:
+    """Return both ends of an interval of degrees in brackets."""
+    digits = 1 if 0.0 <= interval.width < NARROW else 0
+    return f"({interval.low:.{digits}f} to {interval.high:.{digits}f})"
+
+
+def decimals(kilowatts: float) -> int:
+    """Return how many decimals show three digits or so."""
+    return 2 if kilowatts < 10.0 else 1 if kilowatts < 100.0 else 0
+
+
+_COMPASS = ("north", "northeast", "east", "southeast", "south", "southwest", "west", "northwest")
+
+
+# A change of the output below this cannot be told from none. [% per year]
+HARDLY = 0.1
+
+
+# Planes flatter than this can hardly be told apart by any meter. [degrees]
+FLAT_BELOW = 15.0
+
+
+# Above this share of daylight readings with export a household uses next to nothing by day.
+_ALL_EXPORTED = 0.95
+
+
+# What hides the generation of a net meter.
+HIDING = (Flag.LITTLE_EXPORT, Flag.LOAD_FOLLOWS_SUN, Flag.STORAGE, Flag.HEAVY_LOAD)
+
+
+@dataclass(frozen=True, slots=True)
+class HiddenSky:
+    """Neighbouring sectors of the sky in which something hides the sun.
+
+    Parameters
+    ----------
+    first, last
+        Where they begin and end, clockwise from north; ``last`` exceeds 360 past north. [degrees]
+    lowest, highest
+        The least and the greatest elevation below which the sun is hidden in them. [degrees]
+    """
+
+    first: float
+    last: float
+    lowest: float
+    highest: float
+
+    def __str__(self) -> str:
+        high = f"{self.highest:g}°"
+        high = high if self.lowest == self.highest else f"{self.lowest:g} to {high}"
+        if self.last - self.first >= 360.0:
+            return f"below {high} all around"
+        way = _COMPASS[round((self.first + self.last) / 90.0) % 8]
+        return f"below {high} in the {way} ({self.first:g} to {self.last % 360.0 or 360.0:g}°)"
+
+
+def hidden_skies(skyline: Sequence[float]) -> list[HiddenSky]:
+    """Return what a skyline hides, each run of neighbouring sectors once, clockwise from north."""
+    count = len(skyline)
+    if not any(skyline):
+        return []
+    if all(skyline):
+        return [HiddenSky(0.0, 360.0, min(skyline), max(skyline))]
+    width = 360.0 / count
+    runs = []
+    for start in range(count):
+        if skyline[start] and not skyline[start - 1]:
+            size = next(n for n in range(1, count) if not skyline[(start + n) % count])
+            heights = [skyline[(start + n) % count] for n in range(size)]
+            runs.append(
+                HiddenSky(start * width, (start + size) * width, min(heights), max(heights))
+            )
+    return runs
+
+
+def planes_words(estimate: Estimate) -> str:
+    """Return the planes or the tracker of a system as a sentence; nothing of one fixed plane."""
+    if estimate.tracker is not None:
+        return f"Single-axis tracker: {tracker_words(estimate.tracker)}."
+    if len(estimate.planes) < 2:
+        return ""
+    each = [
+        f"{plane.surface_azimuth:.0f}° / {plane.surface_tilt:.0f}°"
+        f" with {three_digits(plane.dc_capacity_kw)} kW"
+        for plane in estimate.planes
+    ]
+    return f"Two planes: {' and '.join(each)}."
+
+
+def flat_words(estimate: Estimate) -> str:
+    """Return that a flat plane may be several, as a sentence; nothing of a steeper one."""
+    if estimate.tracker is not None or len(estimate.planes) > 1:
+        return ""
+    if estimate.surface_tilt >= FLAT_BELOW:
+        return ""
+    return "So flat, several planes that are lit together look like this one."
+
+
+def tracker_words(tracker: TrackerEstimate) -> str:
+    """Return where a tracker's axis points, how it turns, and how densely its rows stand."""
+    axis = f"axis {tracker.axis_azimuth:.0f}°"
+    if not tracker.backtrack:
+        return f"{axis}, without backtracking"
+    return f"{axis}, backtracking, rows cover {100.0 * tracker.gcr:.0f}% of the ground"
+
+
+def household_words(estimate: Estimate) -> str:
+    """Return what a net meter tells of its household, as a sentence; nothing of other meters."""
+    home = estimate.household
+    if home is None:
+        return ""
+    takes = f"takes {three_digits(home.mean_load_kw)} kW on average and "
+    unseen, more = Flag.EXPORTED_ONLY in estimate.flags, ""
+    if unseen:
+        takes, more = "", " What it takes from the grid is not in the readings."
+    if unseen and home.exporting > _ALL_EXPORTED:
+        more = " If its readings are the generation alone, it is no net meter: infer it as it is."
+    return (
+        f"A net meter: its household {takes}uses"
+        f" {100.0 * home.self_consumption:.0f}% of the generation itself; more is generated than"
+        f" used in {100.0 * home.exporting:.0f}% of the readings by daylight.{more}"
+    )
+
+
+def hidden_words(estimate: Estimate) -> str:
+    """Return that a net meter hides its generation, as a sentence; nothing where it does not."""
+    if not set(HIDING) & set(estimate.flags):
+        return ""
+    return (
+        "Its generation can hardly be told from its load: azimuth, tilt and capacity are a guess,"
+        " whatever their intervals say."
+    )
+
+
+def three_digits(value: float) -> str:
+    """Return a power with three digits, and never in powers of ten."""
+    digits = 2 - math.floor(math.log10(value)) if value > 0.0 else 0
+    return f"{value:,.{min(max(digits, 0), 6)}f}"
+
+
+def skyline_words(estimate: Estimate) -> str:
+    """Return where something hides the sun, as a sentence; nothing where it is free."""
+    parts = [str(each) for each in hidden_skies(estimate.skyline)]
+    if not parts:
+        return ""
+    listed = parts[0] if len(parts) == 1 else f"{', '.join(parts[:-1])} and {parts[-1]}"
+    return f"Something hides the sun {listed}."
+
+
+def trend_words(estimate: Estimate) -> str:
+    """Return how the output changes from year to year, as a sentence; nothing if unknown."""
+    trend = estimate.trend_percent_per_year
+    if trend is None:
+        return ""
+    if abs(trend) < HARDLY:
+        return "Its output hardly changes from year to year."
+    return f"Its output {'rises' if trend > 0.0 else 'falls'} by {abs(trend):.1f}% per year."
+
+
+def haze_words(estimate: Estimate) -> str:
+    """Return how hazy the air was beside its usual turbidity, as a sentence."""
+    if estimate.haze_summer is None or estimate.haze_winter is None:
+        return ""
+    summer, winter = (_signed(each) for each in (estimate.haze_summer, estimate.haze_winter))
+    return (
+        f"Haze beside the usual, as Linke turbidity: {summer} in midsummer, {winter} in midwinter."
+    )
+
+
+def clear_hours_words(estimate: Estimate) -> str:
+    """Return how many hours of clear days an estimate rests on, as a sentence."""
+    if estimate.clear_hours is None:
+        return ""
+    return f"It rests on {estimate.clear_hours:,.0f} hours of clear days."
+
+
+def year_name(year: YearEstimate) -> str:
+    """Return a year's name: its number where it begins with January, else its first month."""
+    # a reading or two into the new year does not make it another one
+    begins = year.first + dt.timedelta(days=3)
+    if (year.first - dt.timedelta(days=3)).year != begins.year:
+        return str(begins.year)
+    return f"{begins:%b %Y}"
+
+
+def _signed(value: float) -> str:
+    return "0.0" if abs(value) < 0.05 else f"{value:+.1f}".replace("-", "−")

@@ -1,0 +1,317 @@
+"""HTML, pvlib PVSystem and ModelChain, SAM inputs."""
+
+from __future__ import annotations
+
+from html import escape
+from typing import Any
+
+from pvlib.iam import marion_diffuse
+from pvlib.location import Location
+from pvlib.modelchain import ModelChain
+from pvlib.pvsystem import Array, FixedMount, PVSystem, SingleAxisTrackerMount
+
+from sunveil._options import checked
+from sunveil.errors import ParameterError
+from sunveil.estimates.estimate_text import show_azimuth, show_capacity, show_orientation, show_tilt
+from sunveil.estimates.estimates_table import Estimate
+from sunveil.estimates.flags_and_quality import FLAG_MEANINGS, Flag, Quality
+from sunveil.estimates.intervals_and_rounding import five_digits, hundredths
+from sunveil.site import SHELTER, Losses, Mount, Site, SkyModel
+
+# Marks of quality, told by their form and not by a colour alone.
+_MARKS = {Quality.GOOD: "●", Quality.FAIR: "◐", Quality.POOR: "○"}
+
+
+# What the rows say already.
+_IN_ROWS = (Flag.TWO_PLANES, Flag.TRACKER)
+
+
+_CELL = "text-align:left;padding:.15em .9em .15em 0;vertical-align:top;background:none;border:0"
+
+
+def estimate_html(estimate: Estimate) -> str:
+    """Return an estimate as a piece of HTML that fits light and dark pages; no reading is in it."""
+    rows = "".join(
+        f"<tr style='background:none'><th scope='row' style='{_CELL};font-weight:600;"
+        f"white-space:nowrap'>{name}</th><td style='{_CELL}'>{words}</td></tr>"
+        for name, words in _rows(estimate)
+    )
+    name = escape(estimate.system_id)
+    return (
+        "<table style='border-collapse:collapse;border:0;margin:0;color:inherit;font-size:14px;"
+        "line-height:1.4;max-width:44em'>"
+        f"<caption style='text-align:left;font-weight:600;font-size:1.1em;padding:0 0 .3em;"
+        f"caption-side:top;color:inherit'>{name}</caption><tbody>{rows}</tbody></table>"
+    )
+
+
+def _rows(estimate: Estimate) -> list[tuple[str, str]]:
+    rows: list[tuple[str, str]] = []
+    if len(estimate.planes) > 1:
+        rows += [
+            (
+                f"Plane {number}",
+                f"azimuth {show_azimuth(plane)}, tilt {show_tilt(plane)},"
+                f" {show_capacity(plane)} DC",
+            )
+            for number, plane in enumerate(estimate.planes, start=1)
+        ]
+    else:
+        names = ("Azimuth", "Tilt") if estimate.tracker is None else ("Tracker", "Turns")
+        rows += list(zip(names, show_orientation(estimate), strict=True))
+    rows.append(("DC capacity", show_capacity(estimate)))
+    if estimate.ac_limit_kw is not None:
+        rows.append(("AC limit", f"{estimate.ac_limit_kw:.3g} kW"))
+    quality = estimate.quality
+    rows.append(
+        ("Quality", f"{_MARKS[quality]} {quality.value}: {escape(estimate.quality_reason)}")
+    )
+    flags = [flag for flag in estimate.flags if flag not in _IN_ROWS]
+    if flags:
+        told = "<br>".join(
+            f"{flag.value.replace('_', ' ')}: {escape(FLAG_MEANINGS[flag])}" for flag in flags
+        )
+        rows.append(("Flags", told))
+    rows.append(("", "<small style='opacity:.75'>In brackets: 90% intervals.</small>"))
+    return rows
+
+
+WATTS = 1000.0
+
+
+# Faiman's constants on an open rack. [W/m²/K, W s/m³/K]
+U0, U1 = 25.0, 6.84
+
+
+# The tilt at which a tracker's modules stand on average, for the share of diffuse light that glass
+# lets through: it hardly changes with it. [degrees]
+TRACKER_TILT = 30.0
+
+
+_PVWATTS_LOSSES = (
+    "soiling",
+    "shading",
+    "snow",
+    "mismatch",
+    "wiring",
+    "connections",
+    "lid",
+    "nameplate_rating",
+    "age",
+    "availability",
+)
+
+
+@checked
+def make_pvsystem(estimate: Estimate) -> PVSystem:
+    """Return an estimate as a system of pvlib's, by the assumptions that it was inferred under.
+
+    Modules and inverter are PVWatts': powers are in W. Temperatures are Faiman's, with the heat
+    that the fit found; wind is that at 10 m, of which half reaches the modules. An inverter that
+    shows no limit is as large as the array.
+
+    Parameters
+    ----------
+    estimate
+        The estimate.
+
+    Returns
+    -------
+    pvlib.pvsystem.PVSystem
+        With one array for each plane, or one that follows the sun.
+    """
+    losses = estimate.assumptions.losses
+    limit = estimate.ac_limit_kw
+    # pvlib's inverter gives eta_inv_nom of its DC rating at most
+    rating = (
+        estimate.dc_capacity_kw if limit is None else limit / losses.inverter_efficiency
+    ) * WATTS
+    return PVSystem(
+        arrays=_arrays(estimate),
+        inverter_parameters={"pdc0": rating, "eta_inv_nom": losses.inverter_efficiency},
+        losses_parameters=_losses(losses),
+        name=estimate.system_id,
+    )
+
+
+@checked
+def make_modelchain(estimate: Estimate, site: Any = None) -> ModelChain:
+    """Return pvlib's chain of models for an estimate, ready for ``run_model(weather)``.
+
+    Light is carried to the planes by Perez' model as the inference does it, and the glass lets as
+    much of it through. The haze that the fit found is no part of it: the weather brings its own.
+
+    Parameters
+    ----------
+    estimate
+        The estimate.
+    site
+        Where the system is, as a :class:`~sunveil.Site` or pvlib's ``Location``; where it was
+        inferred, when left out.
+
+    Returns
+    -------
+    pvlib.modelchain.ModelChain
+        Its ``results.ac`` is in W.
+    """
+    if site is None and estimate.source is None:
+        raise ParameterError(
+            "an estimate that was read back does not know its place: give site= as a Site or as"
+            " pvlib's Location"
+        )
+    place = estimate.source.site if site is None and estimate.source else Site.of(site)
+    location = Location(
+        place.latitude, place.longitude, tz="UTC", altitude=place.height, name=estimate.system_id
+    )
+    return ModelChain(
+        make_pvsystem(estimate),
+        location,
+        transposition_model=SkyModel.PEREZ.value,
+        aoi_model="physical",
+        spectral_model="no_loss",
+        temperature_model="faiman",
+        dc_model="pvwatts",
+        ac_model="pvwatts",
+        losses_model="pvwatts",
+        name=estimate.system_id,
+    )
+
+
+def _arrays(estimate: Estimate) -> list[Array]:
+    turned = estimate.tracker
+    if turned is not None:
+        mount = SingleAxisTrackerMount(
+            axis_tilt=0.0,
+            axis_azimuth=turned.axis_azimuth,
+            max_angle=turned.max_angle,
+            backtrack=turned.backtrack,
+            gcr=turned.gcr,
+        )
+        return [_array(estimate, mount, estimate.dc_capacity_kw, tilt=TRACKER_TILT, name="tracker")]
+    return [
+        _array(
+            estimate,
+            FixedMount(surface_tilt=plane.surface_tilt, surface_azimuth=plane.surface_azimuth),
+            plane.dc_capacity_kw,
+            tilt=plane.surface_tilt,
+            name=f"plane {number}",
+        )
+        for number, plane in enumerate(estimate.planes, start=1)
+    ]
+
+
+def _array(estimate: Estimate, mount: Any, capacity_kw: float, *, tilt: float, name: str) -> Array:
+    """Return one array of modules.
+
+    Parameters
+    ----------
+    estimate
+        The estimate.
+    mount
+        What the modules stand on.
+    capacity_kw
+        Their DC capacity. [kW]
+    tilt
+        How they are tilted. [degrees]
+    name
+        The name of the array.
+    """
+    assumed = estimate.assumptions
+    heat = assumed.mount.heat if estimate.heat is None else estimate.heat
+    return Array(
+        mount=mount,
+        albedo=assumed.albedo,
+        module_parameters={
+            "pdc0": capacity_kw * WATTS,
+            "gamma_pdc": assumed.losses.gamma_pdc,
+            # the share of diffuse light that the glass lets through, which pvlib leaves whole
+            "FD": float(marion_diffuse("physical", tilt)["sky"]),
+        },
+        temperature_model_parameters={"u0": U0 / heat, "u1": U1 * SHELTER / heat},
+        name=name,
+    )
+
+
+def _losses(losses: Losses) -> dict[str, float]:
+    """Return the system losses as PVWatts': all in one, since their parts multiply to it. [%]"""
+    return dict.fromkeys(_PVWATTS_LOSSES, 0.0) | {"nameplate_rating": 100.0 * losses.system}
+
+
+# PVWatts' numbers of how modules are mounted.
+RACK, ROOF, TRACKER, BACKTRACKER = 0, 1, 2, 3
+
+
+STANDARD = 0
+
+
+# Of fixed modules, PVWatts takes the ratio and does nothing with it.
+USUAL_GCR = 0.4
+
+
+# What PVWatts accepts. [%]
+LOSSES, EFFICIENCIES = (-5.0, 99.0), (90.0, 99.5)
+
+
+@checked
+def pvwatts_inputs(estimate: Estimate) -> list[dict[str, float | int]]:
+    """Return the system design of an estimate in the names of SAM's module ``pvwattsv8``.
+
+    PVWatts simulates one plane: of two planes there are two sets, whose outputs add up. Standard
+    modules are assumed, which lose 0.37% of power per °C there. An inverter that shows no limit is
+    taken to be as large as the array.
+
+    Parameters
+    ----------
+    estimate
+        The estimate.
+
+    Returns
+    -------
+    list of dict
+        For each plane: ``system_capacity`` [kW], ``module_type``, ``dc_ac_ratio``, ``array_type``,
+        ``tilt`` and ``azimuth`` [degrees], ``gcr``, ``losses`` [%], ``inv_eff`` [%]; of a tracker
+        ``rotlim`` [degrees] too, and ``azimuth`` is that of its axis. Numbers that PVWatts does not
+        accept are brought to the nearest that it does.
+
+    References
+    ----------
+    PVWatts version 8, https://developer.nrel.gov/docs/solar/pvwatts/v8/
+    """
+    losses = estimate.assumptions.losses
+    shared: dict[str, float | int] = {
+        "module_type": STANDARD,
+        "dc_ac_ratio": _plain(hundredths(estimate.dc_ac_ratio), 1.0),
+        "losses": _held(100.0 * losses.system, *LOSSES),
+        "inv_eff": _held(100.0 * losses.inverter_efficiency, *EFFICIENCIES),
+    }
+    turned = estimate.tracker
+    if turned is not None:
+        tracker: dict[str, float | int] = {
+            "system_capacity": _plain(five_digits(estimate.dc_capacity_kw)),
+            "array_type": BACKTRACKER if turned.backtrack else TRACKER,
+            "tilt": 0.0,
+            "azimuth": _plain(hundredths(turned.axis_azimuth)),
+            "gcr": _held(turned.gcr, 0.01, 0.99),
+            "rotlim": _plain(hundredths(turned.max_angle)),
+        }
+        return [tracker | shared]
+    kind = ROOF if estimate.assumptions.mount is Mount.ROOF else RACK
+    return [
+        {
+            "system_capacity": _plain(five_digits(plane.dc_capacity_kw)),
+            "array_type": kind,
+            "tilt": _plain(hundredths(plane.surface_tilt)),
+            "azimuth": _plain(hundredths(plane.surface_azimuth)),
+            "gcr": USUAL_GCR,
+            **shared,
+        }
+        for plane in estimate.planes
+    ]
+
+
+def _held(value: float, low: float, high: float) -> float:
+    return round(min(max(value, low), high), 3)
+
+
+def _plain(value: float | None, otherwise: float = 0.0) -> float:
+    return otherwise if value is None else float(value)

@@ -1,0 +1,344 @@
+"""Read_estimates, write_estimates: run folder, Parquet, CSV, JSON."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+from numpy.typing import NDArray
+
+from sunveil._options import check_fields, checked
+from sunveil.errors import MeterError, ParameterError, SourceError
+from sunveil.estimates.estimates_table import (
+    MOUNTS,
+    PRIVATE,
+    FleetPlanes,
+    as_numbers,
+    columns_of_objects,
+    every_plane,
+    key_texts,
+    number_of,
+    planes_of_column,
+    trackers_of_column,
+    untold_of_column,
+)
+from sunveil.estimates.planes_and_intervals import Assumptions
+from sunveil.household_keys import key_of, keys_of
+from sunveil.meters.file_types import read_text_table, sound_text
+from sunveil.meters.json_files import parse_json
+from sunveil.site import SkyModel
+
+RUN = "run.json"
+
+
+SUMMARY = "summary.json"
+
+
+def table_keys(column: pa.ChunkedArray, name: str, where: str) -> list[str | None]:
+    """Return the keys in a column of a table, None where a cell is empty."""
+    try:
+        return keys_of(column)
+    except ParameterError as error:
+        raise SourceError(f"the column {name!r} of {where}, {error}") from None
+
+
+_VALUES = ("surface_azimuth", "surface_tilt", "dc_capacity_kw")
+
+
+_COLUMNS = ("system_id", *_VALUES)
+
+
+# What not every file has.
+_PLANES, _TRACKER, _FLAGS = "planes", "tracker", "flags"
+
+
+def _left_out() -> NDArray[np.bool_]:
+    return np.empty(0, dtype=bool)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class FleetRows:
+    """The inferred metadata of a fleet, one row per system: private.
+
+    Parameters
+    ----------
+    system_ids
+        The curator's names of the systems, distinct.
+    surface_azimuth, surface_tilt
+        Inferred planes, NaN for systems that were refused. [degrees]
+    dc_capacity_kw
+        Inferred capacities, NaN for systems that were refused. [kW]
+    keys
+        Public columns such as feeder or ZIP, as texts, ``""`` where blank: which group a system
+        belongs to is no secret, what its panels are is.
+    several
+        The planes of the systems that stand on more than one.
+    turning
+        Which systems follow the sun; none where it is left out.
+    untold
+        Which stand on more than one plane, and nothing can tell which; none where it is left out.
+    """
+
+    system_ids: tuple[str, ...]
+    surface_azimuth: NDArray[np.float64]
+    surface_tilt: NDArray[np.float64]
+    dc_capacity_kw: NDArray[np.float64]
+    keys: dict[str, NDArray[Any]] = field(default_factory=dict)
+    several: FleetPlanes = field(default_factory=FleetPlanes)
+    turning: NDArray[np.bool_] = field(default_factory=_left_out)
+    untold: NDArray[np.bool_] = field(default_factory=_left_out)
+
+    def __post_init__(self) -> None:
+        check_fields(self)
+        for name in ("turning", "untold"):
+            if not len(getattr(self, name)):
+                object.__setattr__(self, name, np.zeros(len(self.system_ids), dtype=bool))
+        sizes = {
+            len(self.system_ids),
+            len(self.surface_azimuth),
+            len(self.surface_tilt),
+            len(self.dc_capacity_kw),
+            len(self.turning),
+            len(self.untold),
+            *(len(column) for column in self.keys.values()),
+        }
+        if len(sizes) != 1:
+            raise ParameterError("the columns of a fleet have unequal lengths")
+        names = tuple(key_of(name) for name in self.system_ids)
+        if None in names:
+            raise ParameterError("a system of a fleet has no name; give each an id")
+        object.__setattr__(self, "system_ids", names)
+        if len(set(names)) != len(names):
+            raise ParameterError("a fleet names a system twice; each system is one row")
+
+    def __len__(self) -> int:
+        return len(self.system_ids)
+
+    def __repr__(self) -> str:
+        return f"FleetRows({len(self.system_ids)} systems, private)"
+
+    @property
+    def planes(self) -> FleetPlanes:
+        """The planes of all systems by row, the shares of each system adding up to 1.
+
+        A system without several has its one plane, a tracker its modules at rest, and a system
+        that was refused one plane that is unknown.
+        """
+        return every_plane(self.surface_azimuth, self.surface_tilt, self.several)
+
+    @property
+    def mounts(self) -> NDArray[np.int64]:
+        """What each system stands on, as its place in :data:`MOUNTS`, or behind them: unknown.
+
+        It is unknown of a system without azimuth, tilt or capacity, and of one that stands on more
+        than one plane without its being told which. Two planes are two or more, where a table lists
+        more.
+        """
+        numbers = (self.surface_azimuth, self.surface_tilt, self.dc_capacity_kw)
+        lacking = ~np.isfinite(numbers).all(axis=0)
+        several = np.isin(np.arange(len(self)), self.several.of_several(len(self)).row)
+        unknown = len(MOUNTS)
+        found = np.select(
+            [lacking, self.turning, several, self.untold], [unknown, 2, 1, unknown], default=0
+        )
+        return found.astype(np.int64)
+
+    def kept(self, which: NDArray[np.bool_]) -> FleetRows:
+        """Return some of the systems."""
+        return FleetRows(
+            tuple(name for name, keep in zip(self.system_ids, which, strict=True) if keep),
+            self.surface_azimuth[which],
+            self.surface_tilt[which],
+            self.dc_capacity_kw[which],
+            {name: column[which] for name, column in self.keys.items()},
+            self.several.of_rows(which),
+            self.turning[which],
+            self.untold[which],
+        )
+
+
+def is_fleet(folder: Path | str) -> bool:
+    """Whether a folder holds a run over a fleet that has come to its end."""
+    folder = Path(folder)
+    return (folder / RUN).is_file() and (folder / SUMMARY).is_file()
+
+
+@checked
+def read_fleet(path: Path | str, *, keys: Sequence[str] = ()) -> FleetRows:
+    """Return the rows of a fleet.
+
+    Systems that were refused stay as rows without values: which of them could not be inferred is
+    as private as their readings. Each cell becomes a number, or a missing value where it is none,
+    by itself: no other cell has a say in how it is read.
+
+    Parameters
+    ----------
+    path
+        The folder that ``infer_fleet`` wrote, once its run is over: the rows
+        are then those of the table of systems, refused or not, in the order of their names. Or JSON
+        as ``sunveil infer --json`` writes it. Or a CSV or Parquet table with ``system_id``,
+        ``surface_azimuth``, ``surface_tilt``, ``dc_capacity_kw`` and the key columns. JSON
+        and Parquet tables may have ``planes``, ``tracker`` and ``flags``; a folder has them.
+    keys
+        Public columns to read beside them.
+
+    Privacy
+    -------
+    None: the rows are as private as the readings.
+    """
+    path = Path(path)
+    inferred = sorted(PRIVATE & set(keys))
+    if inferred:
+        raise ParameterError(
+            f"{inferred[0]} is inferred from readings, and divides no fleet in public; name a"
+            " column of the table of systems"
+        )
+    if path.is_dir():
+        table = _from_folder(path, tuple(keys))
+    elif not path.is_file():
+        raise SourceError(f"there is no file {path}; give what sunveil infer wrote")
+    elif path.suffix.lower() == ".json":
+        table = _from_json(path, tuple(keys))
+    else:
+        table = _from_table(path, tuple(keys))
+    if not table.num_rows:
+        raise SourceError(f"{path} has no system")
+    names = table.column("system_id")
+    if names.null_count:
+        raise SourceError(f"{path} has a row without a system_id; name its system or remove it")
+    return FleetRows(
+        system_ids=tuple(each or "" for each in table_keys(names, "system_id", str(path))),
+        keys={key: _texts(table.column(key)) for key in keys},
+        several=_several(table),
+        turning=_marked(table, _TRACKER, trackers_of_column),
+        untold=_marked(table, _FLAGS, untold_of_column),
+        **{name: as_numbers(table.column(name)) for name in _VALUES},
+    )
+
+
+def read_assumptions(folder: Path | str) -> Assumptions:
+    """Return what the estimates of a run over a fleet assume, from what the run wrote of itself."""
+    path = Path(folder) / RUN
+    try:
+        settings = json.loads(path.read_text(encoding="utf-8"))["settings"]
+        return Assumptions.from_dict(
+            {"sky_model": SkyModel.PEREZ.value, "method": "default", **settings}
+        )
+    except (OSError, ValueError, KeyError, TypeError):
+        raise SourceError(f"{path} does not say what its estimates assume") from None
+
+
+def _from_folder(folder: Path, keys: tuple[str, ...]) -> pa.Table:
+    if not is_fleet(folder):
+        raise SourceError(
+            f"{folder} is not what sunveil infer --systems wrote, or its run is not over; start the"
+            " same command again to finish it"
+        )
+    try:
+        parts = sorted((folder / "estimates").glob("part-*.parquet"))
+        names = list(dict.fromkeys((*_COLUMNS, *keys)))
+        own = {*names, _PLANES, _TRACKER, _FLAGS} - set(keys)
+        complete = all(own <= set(pq.read_schema(part).names) for part in parts)
+        found = [_read_parquet(part, names) for part in parts]
+        # lists of nothing have no type
+        estimates = pa.concat_tables(found, promote_options="permissive")
+        refused = pq.read_table(
+            folder / "refused.parquet", columns=["system_id", "in_systems", *keys]
+        )
+    except (pa.ArrowException, OSError, KeyError, ValueError):
+        listed = f" with the columns {', '.join(keys)}" if keys else ""
+        raise SourceError(f"the estimates in {folder} cannot be read{listed}") from None
+    if not complete:
+        raise SourceError(f"another version of Sunveil wrote {folder}; infer its systems again")
+    missing = [key for key in keys if key not in estimates.column_names]
+    if missing:
+        raise SourceError(f"the systems of {folder} have no column {missing[0]!r}")
+    refused = refused.filter(refused.column("in_systems")).drop_columns(["in_systems"])
+    both = pa.concat_tables([estimates, refused], promote_options="permissive")
+    return both.sort_by("system_id")
+
+
+def _from_json(path: Path, keys: tuple[str, ...]) -> pa.Table:
+    try:
+        found = parse_json(path.read_bytes(), where=str(path))
+    except MeterError:
+        found = None
+    if not isinstance(found, list):
+        raise SourceError(f"{path} is not what sunveil infer --json writes")
+    rows = [each for each in found if isinstance(each, dict) and "system_id" in each]
+    for name in (*_COLUMNS, *keys):
+        unknown = name in _VALUES and any("error" in each for each in rows)
+        if not unknown and not any(name in each for each in rows):
+            raise SourceError(f"{path} has no system with {name}")
+    texts = {name: [_text(each.get(name)) for each in rows] for name in (*_COLUMNS, *keys)}
+    columns = {
+        name: pa.array(map(number_of, column), pa.float64())
+        if name in _VALUES
+        else pa.array(column, pa.string())
+        for name, column in texts.items()
+    }
+    return pa.table({**columns_of_objects(rows), **columns})
+
+
+def _from_table(path: Path, keys: tuple[str, ...]) -> pa.Table:
+    names = list(dict.fromkeys((*_COLUMNS, *keys)))
+    read = _read_parquet if path.suffix.lower() in (".parquet", ".pq") else _read_csv
+    try:
+        found = read(path, names)
+    except KeyError:
+        raise SourceError(f"{path} lacks one of the columns {', '.join(names)}") from None
+    except (pa.ArrowException, OSError, ValueError, MeterError):
+        raise SourceError(f"{path} cannot be read as a table of estimates") from None
+    if not set(names) <= set(found.column_names):
+        raise SourceError(f"{path} lacks one of the columns {', '.join(names)}")
+    return found
+
+
+def _read_parquet(path: Path, columns: list[str]) -> pa.Table:
+    """Return columns of a Parquet file, and of planes, trackers and flags those that it has."""
+    names = set(pq.read_schema(path).names) - set(columns)
+    more = [name for name in (_PLANES, _TRACKER, _FLAGS) if name in names]
+    return pq.read_table(path, columns=[*columns, *more])
+
+
+def _read_csv(path: Path, columns: list[str]) -> pa.Table:
+    """Return columns of a CSV file as texts, each line read by itself."""
+    found = read_text_table(path, where=str(path), private=_VALUES)
+    places = [at for at, name in enumerate(found) if name in _VALUES]
+    between = list(found)[places[0] : places[-1]] if places else []
+    if parted := [name for name in between if name in columns and name not in _VALUES]:
+        raise SourceError(
+            f"{path} has the column {parted[0]!r} between those of the estimates; put it before or"
+            " behind them"
+        )
+    return pa.table({name: found[name] for name in columns})
+
+
+def _several(table: pa.Table) -> FleetPlanes:
+    """Return the planes that a table lists; those of somebody else may list none."""
+    named = _PLANES in table.column_names
+    return planes_of_column(table.column(_PLANES)) if named else FleetPlanes()
+
+
+def _marked(
+    table: pa.Table, name: str, mark: Callable[[pa.ChunkedArray], NDArray[np.bool_]]
+) -> NDArray[np.bool_]:
+    """Return which systems a column marks; none where a table lacks it."""
+    return mark(table.column(name)) if name in table.column_names else _left_out()
+
+
+def _text(value: Any) -> str | None:
+    return None if value is None else sound_text(str(value))
+
+
+def _texts(column: pa.ChunkedArray) -> NDArray[np.str_]:
+    try:
+        return np.asarray(key_texts(column).to_pylist(), dtype=np.str_)
+    except pa.ArrowException:
+        raise SourceError("a key column of the fleet holds lists or bytes, not texts") from None

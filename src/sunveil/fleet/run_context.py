@@ -1,0 +1,213 @@
+"""What every worker of a run knows: small enough to send, opened once in each process."""
+
+from __future__ import annotations
+
+import threading
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sunveil.errors import Interface, SourceError, SunveilError, ask, speak, spoken
+from sunveil.estimates.inference_options import FleetSettings
+from sunveil.fleet.cached_skies import CellSkies
+from sunveil.fleet.duckdb_reader import EARLIEST, LATEST, hashes
+from sunveil.fleet.file_layouts import FleetSource, Stamp
+from sunveil.fleet.run_plan import IDENTITY, SKIES_KEPT, Cells, find_cells
+from sunveil.fleet.survey import SystemIndex, ZoneTable
+from sunveil.fleet.systems_table import SystemTable, read_systems
+from sunveil.meters.reading_options import parse_timezone
+from sunveil.meters.time_steps import FARTHEST, hours_apart
+
+
+@dataclass(frozen=True)
+class FleetJob:
+    """A run over a fleet, as its workers are told.
+
+    Parameters
+    ----------
+    out
+        The folder that is written.
+    systems, digest
+        The table of systems, on a disk that every worker reads, and its fingerprint.
+    source
+        The readings; its files are named by the parts.
+    settings
+        What is assumed.
+    fingerprint
+        The plan's.
+    gathered
+        Whether readings are brought together first.
+    span
+        First and last stamp of the fleet, where known. [µs]
+    server
+        What a server of weather must be told, as pairs; never written down.
+    identity
+        Version and engine of the process that planned the run.
+    interface
+        Whose words it says remedies in.
+    """
+
+    out: str
+    systems: str
+    source: FleetSource
+    settings: FleetSettings
+    fingerprint: str
+    digest: str = ""
+    gathered: bool = False
+    span: tuple[int, int] | None = None
+    server: tuple[tuple[str, Any], ...] = ()
+    identity: tuple[str, str] = IDENTITY
+    interface: Interface = Interface.PYTHON
+
+    @property
+    def folder(self) -> Path:
+        """The folder that is written."""
+        return Path(self.out)
+
+    @property
+    def work(self) -> Path:
+        """The folder for what is needed on the way only."""
+        return self.folder / ".work"
+
+    def __repr__(self) -> str:
+        return f"Job({self.out!r})"
+
+
+class RunContext:
+    """A run as one process has it open: the job, the systems, their cells, clocks and skies.
+
+    Parameters
+    ----------
+    job
+        The run.
+    systems
+        The table of systems.
+    cells
+        Their weather cells.
+    """
+
+    def __init__(self, job: FleetJob, systems: SystemTable, cells: Cells) -> None:
+        self.job, self.systems, self.cells = job, systems, cells
+        self.skies = CellSkies(job.settings.weather, keep=SKIES_KEPT, server=dict(job.server))
+        self.clocks, self.clock = self._clocks()
+        self.zones = ZoneTable.of(
+            self.clocks if job.source.columns.stamp is Stamp.WALL else ["UTC"] * len(self.clocks),
+            self.span_seconds,
+        )
+
+    @property
+    def span_seconds(self) -> tuple[int, int]:
+        """First and last stamp. [s]"""
+        span = self.job.span
+        if span is None:
+            return EARLIEST, LATEST
+        return max(EARLIEST, span[0] // 1_000_000), min(LATEST, -(-span[1] // 1_000_000))
+
+    @cached_property
+    def index(self) -> SystemIndex:
+        """The numbers of the systems by the hash of their names."""
+        return SystemIndex.of(hashes(self.systems.ids))
+
+    @cached_property
+    def names(self) -> list[str]:
+        """The systems' names."""
+        return [str(name) for name in self.systems.ids.to_pylist()]
+
+    @cached_property
+    def place(self) -> dict[str, int]:
+        """The number of each system by its name."""
+        return {name: number for number, name in enumerate(self.names)}
+
+    @cached_property
+    def refused(self) -> frozenset[str]:
+        """Systems that are named by the table but refused."""
+        return frozenset(each.system_id for each in self.systems.refused)
+
+    def _clocks(self) -> tuple[list[str], NDArray[np.int32]]:
+        """Return names of clocks, and the number of each system's."""
+        declared = self.job.settings.meters.timezone
+        columns = self.job.source.columns
+        fallback = "UTC" if columns.stamp is Stamp.WALL else columns.zone
+        usual = fallback if declared is None else parse_timezone(declared)[1]
+        own = self.systems.zone
+        number = np.where(own < 0, 0, own + 1)
+        # a file of systems in many places keeps one zone, in which it is shown
+        far = hours_apart(usual, self.systems.longitude) > FARTHEST
+        number[far & (number == 0)] = len(self.systems.zones) + 1
+        return [usual, *self.systems.zones, "UTC"], number.astype(np.int32)
+
+    @cached_property
+    def net(self) -> NDArray[np.bool_]:
+        """Which systems are said to have net meters."""
+        every = self.job.settings.meters.net or self.job.source.columns.net
+        return self.systems.read_as_net(all_said=every)
+
+    @cached_property
+    def clockless(self) -> NDArray[np.uint8]:
+        """Which systems have no clock: nobody named it, or the file's is of the mirrored place."""
+        columns, longitude = self.job.source.columns, self.systems.longitude
+        if self.job.settings.meters.timezone is not None:
+            return np.zeros(len(self.systems), dtype=np.uint8)
+        if columns.stamp is Stamp.WALL:
+            without = np.ones(len(self.systems), dtype=bool)
+        else:
+            without = hours_apart(columns.zone, longitude) > FARTHEST
+            without &= hours_apart(columns.zone, -longitude) <= FARTHEST
+        return (without & (self.systems.zone < 0)).astype(np.uint8)
+
+
+_open: dict[tuple[str, str], RunContext] = {}
+
+
+_lock = threading.Lock()
+
+
+def context_of(
+    job: FleetJob, *, systems: SystemTable | None = None, cells: Cells | None = None
+) -> RunContext:
+    """Return the process's context of a run, opened when first asked for.
+
+    Parameters
+    ----------
+    job
+        The run.
+    systems, cells
+        The table and the cells, where the caller has them at hand.
+    """
+    if job.identity != IDENTITY:
+        raise SunveilError("a worker has another version of Sunveil; install the same everywhere")
+    if job.interface != spoken():
+        speak(job.interface)
+    key = job.out, job.fingerprint
+    with _lock:
+        if key not in _open:
+            if systems is None:
+                systems = read_systems(job.systems, job.settings.meters)
+                if systems.digest != job.digest:
+                    raise SourceError(f"{job.systems} was changed while a run was reading it")
+            if cells is None:
+                cells = find_cells(systems, job.settings.cell)
+            _open.clear()  # one run at a time keeps its skies
+            _open[key] = RunContext(job, systems, cells)
+        return _open[key]
+
+
+def close_context(job: FleetJob) -> None:
+    """Forget what a process keeps for a job."""
+    with _lock:
+        _open.pop((job.out, job.fingerprint), None)
+
+
+def check_clocks(job: FleetJob, systems: SystemTable) -> None:
+    """Refuse a fleet whose stamps nobody knows the clock of."""
+    unknown = job.settings.meters.timezone is None and not systems.zones
+    if job.source.columns.stamp is Stamp.WALL and unknown:
+        raise SourceError(
+            f"the fleet has times without a UTC offset: name their clock with {ask('timezone')},"
+            " such as UTC, UTC-07:00 or America/Denver, or give the table of systems a column"
+            " timezone"
+        )

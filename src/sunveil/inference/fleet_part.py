@@ -1,0 +1,531 @@
+"""One part of a fleet: its records laid out as blocks and inferred under cached skies."""
+
+from __future__ import annotations
+
+import logging
+import os
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from itertools import pairwise
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+from numpy.typing import NDArray
+
+from sunveil._options import instance
+from sunveil.engine.clock_faults import repaired
+from sunveil.engine.infer import infer_any_block
+from sunveil.engine.plausibility import flag_units
+from sunveil.engine.sky_tables import SkyTable, make_sky_table
+from sunveil.errors import MeterError, SunveilError, TooLittleData, ask, in_words, log_unforeseen
+from sunveil.estimates.estimates_table import (
+    BlockEstimates,
+    Estimate,
+    estimates_table,
+    refused_table,
+    write_table,
+)
+from sunveil.estimates.flags_and_quality import NO_FIT, NO_WEATHER, Flag, reason
+from sunveil.estimates.inference_options import Clock, EngineOptions, Method, Options, Search
+from sunveil.estimates.planes_and_intervals import VAGUEST
+from sunveil.fleet.blocks import (
+    MARGIN,
+    BlockFrame,
+    Matrix,
+    record_matrices,
+    record_span,
+    usual_matrices,
+)
+from sunveil.fleet.duckdb_reader import DAMAGE, read_rows, system_names
+from sunveil.fleet.file_layouts import FileLayout, iter_file_systems
+from sunveil.fleet.gather import gathered_files
+from sunveil.fleet.open import raws_of, sound_files
+from sunveil.fleet.run_context import FleetJob, RunContext, context_of
+from sunveil.fleet.run_plan import Part
+from sunveil.fleet.survey import Survey
+from sunveil.fleet.unusual_records import Power
+from sunveil.meters.read_files import failed
+from sunveil.meters.record import UNREAD, Record, RefusedSystem
+from sunveil.site import Site, TimeGrid
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+    from sunveil.weather.cache import WeatherCache
+    from sunveil.weather.weather_data import Weather
+
+# Skies of a site that are kept, a few megabytes each.
+KEPT = 8
+
+
+Span = tuple["pd.Timestamp", "pd.Timestamp"]
+
+
+class SiteSkies:
+    """The skies of one site: made once for each grid of times, whatever the number of systems.
+
+    Parameters
+    ----------
+    latitude, longitude
+        The place; north and east are positive. [degrees]
+    altitude
+        Height above the sea; looked up when None. [m]
+    weather
+        As for :func:`~sunveil.weather.get_weather`.
+    cache
+        Where weather is kept.
+    load
+        Gets the weather over a span, where the caller has its own way.
+    """
+
+    def __init__(
+        self,
+        latitude: float,
+        longitude: float,
+        altitude: float | None = None,
+        *,
+        weather: str | os.PathLike[str] | Weather | pd.DataFrame = "clearsky",
+        cache: WeatherCache | None = None,
+        load: Callable[[Span], Weather] | None = None,
+    ) -> None:
+        from sunveil.weather.sources import check_cache, check_weather
+
+        self.site = Site(latitude, longitude, altitude)
+        self._given, self._cache, self._load = check_weather(weather), check_cache(cache), load
+        self._made: dict[TimeGrid, SkyTable] = {}
+
+    @classmethod
+    def at(
+        cls,
+        site: Site,
+        *,
+        weather: str | os.PathLike[str] | Weather | pd.DataFrame = "clearsky",
+        cache: WeatherCache | None = None,
+    ) -> SiteSkies:
+        """Return the skies of a site.
+
+        Parameters
+        ----------
+        site
+            The place.
+        weather, cache
+            As for the class.
+        """
+        return cls(site.latitude, site.longitude, site.altitude, weather=weather, cache=cache)
+
+    @classmethod
+    def under(cls, weather: Weather, *, cache: WeatherCache | None = None) -> SiteSkies:
+        """Return the skies of the place that some weather is of."""
+        from sunveil.weather.weather_data import Weather
+
+        instance("weather", weather, Weather, give="Weather, as sunveil.get_weather returns it")
+        site = weather.site
+        return cls(site.latitude, site.longitude, site.height, weather=weather, cache=cache)
+
+    @property
+    def clear(self) -> bool:
+        """Whether they are the embedded clear sky."""
+        from sunveil.weather.weather_data import Weather
+
+        given = self._given
+        if isinstance(given, Weather):
+            return given.clear
+        return isinstance(given, str) and given == "clearsky"
+
+    def over(self, grid: TimeGrid) -> SkyTable:
+        """Return the sky over a grid of times."""
+        if grid not in self._made:
+            while len(self._made) >= KEPT:
+                del self._made[next(iter(self._made))]
+            if self.clear:
+                self._check(grid)
+                self._made[grid] = make_sky_table(self.site, grid)
+            else:
+                self._made[grid] = make_sky_table(self.site, grid, self.weather(_span(grid)))
+        return self._made[grid]
+
+    def _check(self, grid: TimeGrid) -> None:
+        """Refuse weather of other dates, though a clear sky could be made for any."""
+        if not isinstance(self._given, str):
+            self.weather(_span(grid))
+
+    def weather(self, span: Span) -> Weather:
+        """Return the weather itself over a span, as the paper's method needs it."""
+        from sunveil.weather.sources import get_weather
+
+        if self._load is not None:
+            return self._load(span)
+        return get_weather(self._given, self.site, *span, cache=self._cache)
+
+
+def _span(grid: TimeGrid) -> Span:
+    """Return the span of a grid with a margin for wrong clocks, in UTC."""
+    import pandas as pd
+
+    first, last = (pd.Timestamp(t, unit="s", tz="UTC") for t in (grid.first, grid.starts[-1]))
+    return first - MARGIN, last + MARGIN
+
+
+def by_paper(record: Record, estimate: Estimate, skies: SiteSkies, options: Options) -> Estimate:
+    """Return an estimate with the paper's plane and capacity in place of the engine's, if asked.
+
+    The clock that the engine found is repaired first; flags and agreement are the engine's.
+
+    Parameters
+    ----------
+    record, skies
+        What the estimate was inferred from.
+    estimate
+        The engine's estimate.
+    options
+        Which method is asked for, and how the paper's is run.
+    """
+    if options.method is not Method.PAPER:
+        return estimate
+    if estimate.household is not None:
+        raise MeterError(
+            f"system {record.system_id} is a net meter, and the paper's method needs the generation"
+            f" alone: use {ask('method', 'default')}, which tells them apart"
+        )
+    from sunveil.paper import fit as paper
+
+    weather = skies.weather(record_span(record))
+    fit = paper.fit_paper(
+        repaired(record, estimate, skies.site),
+        weather,
+        group=options.group,
+        losses=options.losses,
+        albedo=options.albedo,
+        search=paper.SEARCH if options.search is Search.BAYESOPT else None,
+    )
+    azimuth, tilt, capacity, radius = paper.resampled(fit)
+    if not 0.0 < capacity.low <= capacity.high <= VAGUEST * capacity.low:
+        told = reason(NO_FIT, 0, source=weather.source)
+        raise TooLittleData(f"system {record.system_id}: {told}")
+    notes = []
+    if fit.bayes is not None:
+        notes.append(
+            f"GP-UCB looked at {len(fit.result.grid)} of {len(fit.bayes.grid):,} planes, and the"
+            " intervals know only these"
+        )
+    if weather.clear:
+        notes.append(
+            "the paper's method chooses clear days by measured weather; under a clear sky every day"
+            " looks clear, so its choice of days says nothing"
+        )
+    return replace(
+        estimate,
+        plane=fit.plane,
+        dc_capacity_kw=fit.capacity,
+        azimuth_interval=azimuth,
+        tilt_interval=tilt,
+        capacity_interval=capacity,
+        plane_error_degrees=radius,
+        haze_summer=None,
+        haze_winter=None,
+        heat=None,
+        clear_hours=None,
+        skyline=(),
+        years=(),
+        trend_percent_per_year=None,
+        planes=(),
+        tracker=None,
+        flags=_of_one_plane(estimate.flags),
+        notes=(*estimate.notes, *notes),
+    )
+
+
+def _of_one_plane(flags: tuple[Flag, ...]) -> tuple[Flag, ...]:
+    """Return the flags of a method that knows one plane only, where the engine may tell more."""
+    more = {Flag.TWO_PLANES, Flag.TRACKER} & set(flags)
+    rest = {*(set(flags) - more), *([Flag.NOT_ONE_PLANE] if more else [])}
+    return tuple(flag for flag in Flag if flag in rest)
+
+
+# The columns of the estimates that are summed up when all parts are done.
+SUMMED = (
+    "system_id",
+    "surface_azimuth",
+    "surface_tilt",
+    "dc_capacity_kw",
+    "agreement",
+    "quality",
+    "flags",
+    *(f"planes.list.element.{name}" for name in ("surface_azimuth", "surface_tilt", "share")),
+    "tracker.axis_azimuth",
+)
+
+
+@dataclass(frozen=True, slots=True)
+class PartResult:
+    """How many systems of a part were inferred; the estimates themselves are in its files.
+
+    Parameters
+    ----------
+    number
+        Which part.
+    inferred, refused
+        How many of its systems have an estimate, and how many have a reason instead.
+    """
+
+    number: int
+    inferred: int
+    refused: int
+
+
+def estimates_file(folder: Path, number: int) -> Path:
+    """Return the file of a part's estimates."""
+    return folder / "estimates" / f"part-{number:05d}.parquet"
+
+
+def refused_file(work: Path, number: int) -> Path:
+    """Return the file of a part's refusals, which is kept until the run is over."""
+    return work / "refused" / f"part-{number:05d}.parquet"
+
+
+def read_part(job: FleetJob, number: int) -> tuple[pa.Table, pa.Table]:
+    """Return the columns of a part's estimates that are summed up, and its refusals."""
+    return (
+        pq.ParquetFile(estimates_file(job.folder, number)).read(columns=list(SUMMED)),
+        pq.read_table(refused_file(job.work, number)),
+    )
+
+
+def finished(job: FleetJob, part: Part) -> PartResult | None:
+    """Return what a part came to, if it is done and whole."""
+    kept = refused_file(job.work, part.number)
+    try:
+        inferred = pq.read_metadata(estimates_file(job.folder, part.number)).num_rows
+        kinds = pq.read_table(kept, columns=["kind"]).column("kind").to_pylist()
+    except DAMAGE:
+        return None
+    return PartResult(part.number, inferred, sum(kind != UNREAD for kind in kinds))
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Fitted:
+    """Inferred systems of one frame: their numbers in the table, and their estimates."""
+
+    frame: BlockFrame
+    systems: NDArray[np.int32]
+    fit: BlockEstimates
+
+
+def fit_matrix(matrix: Matrix, context: RunContext) -> Iterator[Fitted | RefusedSystem]:
+    """Yield the estimates of a matrix, cell by cell, and the systems that have none."""
+    settings = context.job.settings
+    options = EngineOptions(
+        clock=Clock(settings.clock),
+        losses=settings.losses,
+        albedo=settings.albedo,
+        mount=settings.mount,
+        force=settings.force,
+    )
+    code = context.cells.of[matrix.systems]
+    if not len(code):
+        return
+    edges = np.flatnonzero(np.r_[True, code[1:] != code[:-1], True])
+    for start, end in pairwise(edges.tolist()):
+        numbers = matrix.systems[start:end]
+        try:
+            cell = int(code[start])
+            # servers are asked for the centres of cells, whose answers other runs share
+            clear = settings.weather == "clearsky"
+            site = context.cells.sites[cell] if clear else context.cells.cells[cell].site
+            sky = context.skies.over(site, matrix.frame.axis)
+        except SunveilError as error:
+            for number in numbers:
+                yield RefusedSystem(context.names[number], "weather", str(error))
+            continue
+        for fitted in _fits(matrix.power[start:end], numbers, sky, matrix.frame, options, context):
+            yield from _told(fitted, sky, context) if isinstance(fitted, Fitted) else [fitted]
+
+
+def _fits(
+    power: Power,
+    numbers: NDArray[np.int32],
+    sky: SkyTable,
+    frame: BlockFrame,
+    options: EngineOptions,
+    context: RunContext,
+) -> Iterator[Fitted | RefusedSystem]:
+    try:
+        fit = infer_any_block(
+            power,
+            sky,
+            net=frame.net,
+            options=options,
+            timezone=frame.timezone,
+            label_known=frame.label_known,
+            places=context.systems.places(numbers),
+        )
+    except Exception as error:  # one bad system never stops a fleet: find out which it is
+        if len(numbers) == 1:
+            name = context.names[numbers[0]]
+            told = isinstance(error, SunveilError)
+            yield RefusedSystem(name, "failed", str(error)) if told else failed(name, error)
+            return
+        for row in range(len(numbers)):
+            alone = slice(row, row + 1)
+            yield from _fits(power[alone], numbers[alone], sky, frame, options, context)
+    else:
+        flag_units(fit)
+        yield Fitted(frame, numbers, fit)
+
+
+def _told(fitted: Fitted, sky: SkyTable, context: RunContext) -> Iterator[Fitted | RefusedSystem]:
+    """Part the systems that were inferred from those that could not be."""
+    fit = fitted.fit
+    good = fit.outcome == 0
+    for row in np.flatnonzero(~good):
+        name = context.names[fitted.systems[row]]
+        told = in_words(reason(int(fit.outcome[row]), int(fit.lit[row]), source=sky.source))
+        kind = "weather" if fit.outcome[row] == NO_WEATHER else "too little data"
+        yield RefusedSystem(name, kind, f"system {name}: {told}")
+    if good.all():
+        yield fitted
+    elif good.any():
+        kept = fit.take(good)
+        yield Fitted(fitted.frame, fitted.systems[good], kept)
+
+
+_log = logging.getLogger(__name__)
+
+
+def run_part(job: FleetJob, part: Part) -> PartResult:
+    """Work through a part and write its files; the estimates come last, and mean that it is done.
+
+    Parameters
+    ----------
+    job
+        The run.
+    part
+        Which part of it.
+
+    Privacy
+    -------
+    None: what is written is private to the curator.
+    """
+    context = context_of(job)
+    fitted: list[Fitted] = []
+    refused: list[RefusedSystem] = []
+    for each in _outcomes(context, part):
+        if isinstance(each, Fitted):
+            fitted.append(each)
+        else:
+            refused.append(each)
+    estimates = estimates_table(fitted, context.systems)
+    write_table(refused_file(job.work, part.number), refused_table(refused, part.number))
+    write_table(estimates_file(job.folder, part.number), estimates)
+    named = sum(each.kind != UNREAD for each in refused)
+    return PartResult(part.number, estimates.num_rows, named)
+
+
+def _outcomes(context: RunContext, part: Part) -> Iterator[Fitted | RefusedSystem]:
+    """Yield what becomes of every system of a part, whatever happens to one of them."""
+    work = _from_files if context.job.source.columns.layout is FileLayout.FILES else _from_rows
+    try:
+        yield from work(context, part)
+    except Exception as error:  # the rest of the fleet goes on
+        log_unforeseen(_log, f"part {part.number} could not be worked on", error)
+        kind = type(error).__name__
+        yield RefusedSystem(
+            "", UNREAD, f"part {part.number} could not be worked on ({kind}); report it"
+        )
+
+
+def _from_rows(context: RunContext, part: Part) -> Iterator[Fitted | RefusedSystem]:
+    job = context.job
+    paths = gathered_files(job.work, part.number) if job.gathered else job.source.paths(part.files)
+    try:
+        survey, values = _surveyed(paths, context, part)
+    except DAMAGE:
+        paths, unread = sound_files(paths, context, part)
+        yield from unread
+        survey, values = _surveyed(paths, context, part)
+    if survey.unknown_rows:
+        yield from _unknown(paths, context, part)
+    found = survey.found[: len(survey)]
+    survey.needs_review[: len(survey)] |= context.clockless[found]
+    if job.source.columns.taken is not None:
+        # which of two columns counts what is not for here
+        survey.needs_review[: len(survey)] |= ~context.systems.generation[found]
+    matrices, others = usual_matrices(survey, values, context)
+    yield from _fit_all(matrices, context)
+    yield from _again(paths, [context.names[number] for number in others], context)
+
+
+def _surveyed(
+    paths: Sequence[Path], context: RunContext, part: Part
+) -> tuple[Survey, NDArray[np.float32]]:
+    """Read a part's rows: what they say of its systems, and the reading of each row."""
+    survey, kept = Survey(len(context.systems)), [np.empty(0, dtype=np.float32)]
+    columns = context.job.source.columns
+    for hashes, micros, values in read_rows(paths, columns, low=part.low, high=part.high):
+        survey.note(hashes, micros, index=context.index, zones=context.zones, zone=context.clock)
+        kept.append(values)
+    return survey, np.concatenate(kept)
+
+
+def _fit_all(matrices: list[Matrix], context: RunContext) -> Iterator[Fitted | RefusedSystem]:
+    while matrices:
+        yield from fit_matrix(matrices.pop(0), context)
+
+
+def _unknown(paths: Sequence[Path], context: RunContext, part: Part) -> Iterator[RefusedSystem]:
+    """Yield the systems that the table of systems does not know at all."""
+    where = Path(context.job.systems).name
+    for name in system_names(paths, context.job.source.columns, low=part.low, high=part.high):
+        if name == "":
+            yield RefusedSystem(
+                "", "unknown", "some rows name no system; fill the column of systems"
+            )
+        elif name not in context.place and name not in context.refused:
+            yield RefusedSystem(
+                name, "unknown", f"system {name} is not in {where}; add its place there"
+            )
+
+
+def _again(
+    paths: Sequence[Path], names: Sequence[str], context: RunContext
+) -> Iterator[Fitted | RefusedSystem]:
+    """Settle systems that look unusual by the reader of single files."""
+    if not names:
+        return
+    place = context.place
+    records: list[tuple[int, Record]] = []
+    columns = context.job.source.columns
+    for name, raw in raws_of(paths, columns, names, gathered=context.job.gathered):
+        number = place[name]
+        found = context.systems.settled(number, raw, context.job.settings.meters)
+        if isinstance(found, RefusedSystem):
+            yield found
+        else:
+            records.append((number, found))
+    yield from _fit_all(record_matrices(records, context), context)
+
+
+def _from_files(context: RunContext, part: Part) -> Iterator[Fitted | RefusedSystem]:
+    """Read files of any kind by the reader of single files."""
+    records: list[tuple[int, Record]] = []
+    where = Path(context.job.systems).name
+    paths = context.job.source.paths(part.files)
+    for each in iter_file_systems(paths, context.job.settings.meters):
+        if isinstance(each, RefusedSystem):
+            yield each
+            continue
+        name, raw, options = each
+        if name in context.place:
+            number = context.place[name]
+            found = context.systems.settled(number, raw, options)
+            if isinstance(found, RefusedSystem):
+                yield found
+            else:
+                records.append((number, found))
+        elif name not in context.refused:
+            reason = f"system {name} is not in {where}; add its place there"
+            yield RefusedSystem(name, "unknown", reason)
+    yield from _fit_all(record_matrices(records, context), context)

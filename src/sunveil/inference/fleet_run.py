@@ -1,0 +1,459 @@
+"""Infer_fleet: plan, run, resume; run folder."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import time
+from collections.abc import Callable, Generator, Mapping, Sequence
+from contextlib import closing
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from sunveil import _files
+from sunveil._files import write_whole
+from sunveil._options import check_fields, checked, shown
+from sunveil.errors import ParameterError, SourceError, ask, spoken
+from sunveil.estimates import read_write
+from sunveil.estimates.inference_options import FleetSettings
+from sunveil.estimates.read_write import RUN, SUMMARY
+from sunveil.fleet.file_layouts import look_at
+from sunveil.fleet.gather import gather
+from sunveil.fleet.run_context import FleetJob, RunContext, check_clocks, close_context, context_of
+from sunveil.fleet.run_plan import (
+    IDENTITY,
+    FleetPlan,
+    Part,
+    find_cells,
+    find_order,
+    find_span,
+    make_plan,
+)
+from sunveil.fleet.systems_table import read_systems
+from sunveil.inference.fleet_part import PartResult, finished
+from sunveil.inference.run_summary import as_json, close
+from sunveil.inference.workers import refuse_unguarded, run_dask, run_local
+
+PAGE = "summary.html"
+
+
+_WORK = ".work"
+
+
+README = """\
+# Estimates of a fleet: private
+
+Everything in this folder was inferred from meter readings and is as private as they are: do not
+publish it or pass it on. `sunveil publish` makes tables from it that may be.
+
+| file | what it holds |
+|---|---|
+| `estimates/part-*.parquet` | one row per inferred system, with planes, 90% intervals and flags |
+| `refused.parquet` | one row per system without an estimate, with the reason |
+| `summary.html`, `summary.json` | what the run came to, as a page and as numbers |
+| `run.json` | what was assumed; the fingerprint of inputs and settings |
+"""
+
+
+def begin(folder: Path, description: dict[str, Any], *, restart: bool) -> bool:
+    """Make a folder ready, and return whether a run that was stopped is taken up.
+
+    Parameters
+    ----------
+    folder
+        The folder, held by this run.
+    description
+        What ``run.json`` says of the run; its ``fingerprint`` decides.
+    restart
+        Throw away what an earlier run left.
+    """
+    if restart:
+        _clear(folder)
+    before = _before(folder)
+    if before is None:
+        # what a run was writing when it was killed, before anything else was there
+        for path in folder.glob(".run.json.*.part"):
+            path.unlink()
+        others = [path.name for path in folder.iterdir() if path.name != ".lock"]
+        if others:
+            raise ParameterError(
+                f"{folder} holds {others[0]}, which no run over a fleet wrote; name a new folder"
+            )
+    if before is not None and before["fingerprint"] != description["fingerprint"]:
+        other = "over other readings, systems or settings"
+        if any(before.get(name) != description[name] for name in ("version", "engine")):
+            other = f"of another version of Sunveil ({before.get('version', 'unknown')})"
+        raise ParameterError(
+            f"{folder} holds a run {other}; name a new folder, or throw that run away with"
+            f" {ask('restart')}"
+        )
+    if before is None:
+        write_whole(folder / RUN, as_json(description))
+    write_whole(folder / "README.md", README)
+    (folder / _WORK).mkdir(mode=0o700, exist_ok=True)  # it may hold readings
+    (folder / _WORK / "refused").mkdir(exist_ok=True)
+    (folder / "estimates").mkdir(exist_ok=True)
+    _sweep(folder)
+    return before is not None
+
+
+_OURS = {
+    RUN,
+    SUMMARY,
+    _WORK,
+    ".lock",
+    "estimates",
+    "refused.parquet",
+    PAGE,
+    "README.md",
+}
+
+
+def _before(folder: Path) -> dict[str, Any] | None:
+    """Return what ``run.json`` says of the run that a folder holds; None where there is none."""
+    try:
+        found = json.loads((folder / RUN).read_text(encoding="utf-8"))
+        return {**found, "fingerprint": str(found["fingerprint"])}
+    except FileNotFoundError:
+        return None
+    except (OSError, ValueError, KeyError, TypeError):
+        raise SourceError(
+            f"{folder / RUN} cannot be read; throw that run away with {ask('restart')}, or name a"
+            " new folder"
+        ) from None
+
+
+def _clear(folder: Path) -> None:
+    for name in sorted(_OURS - {".lock"}):
+        path = folder / name
+        if path.is_dir():
+            shutil.rmtree(path)
+        else:
+            path.unlink(missing_ok=True)
+
+
+def _sweep(folder: Path) -> None:
+    """Remove what a killed run left half-written."""
+    for place in (folder, folder / "estimates", folder / _WORK / "refused"):
+        for path in place.glob(".*.part"):
+            path.unlink(missing_ok=True)
+    for path in (folder / _WORK / "gathered").glob(".*.part"):
+        shutil.rmtree(path, ignore_errors=True)
+
+
+def finish(folder: Path) -> None:
+    """Remove what was needed on the way only."""
+    shutil.rmtree(folder / _WORK, ignore_errors=True)
+
+
+@dataclass(frozen=True, slots=True)
+class FleetProgress:
+    """What is done of a run, and how long the rest will take.
+
+    Parameters
+    ----------
+    done, total
+        Parts that are done, and all of them.
+    systems
+        Systems that are done, inferred or refused, those of an earlier run that is taken up among
+        them.
+    all_systems
+        How many the table has.
+    rate
+        Systems a second in this run.
+    seconds_left
+        How long the rest takes at that rate, or None when it cannot be told. [s]
+    doing
+        ``"gathering"`` or ``"inferring"``.
+    """
+
+    done: int
+    total: int
+    systems: int
+    all_systems: int
+    rate: float
+    seconds_left: float | None
+    doing: str = "inferring"
+
+    def __post_init__(self) -> None:
+        check_fields(self)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return it as plain JSON types."""
+        return {
+            "event": "progress",
+            "doing": self.doing,
+            "done": self.done,
+            "total": self.total,
+            "systems": self.systems,
+            "of": self.all_systems,
+            "rate": round(self.rate, 1),
+            "seconds_left": None if self.seconds_left is None else round(self.seconds_left, 1),
+        }
+
+
+Tell = Callable[[FleetProgress], None]
+
+
+@dataclass(slots=True)
+class ProgressCounter:
+    """Counts parts and systems as they get done, and tells whoever wants to know."""
+
+    tell: Tell
+    total: int
+    all_systems: int
+    done: int = 0
+    systems: int = 0
+    _new_parts: int = 0
+    _new_systems: int = 0
+    _begun: float = field(default_factory=time.monotonic)
+
+    def before(self, done: PartResult) -> None:
+        """Count a part that an earlier run has done."""
+        self.done += 1
+        self.systems += done.inferred + done.refused
+
+    def add(self, done: PartResult) -> None:
+        """Count a part, and tell."""
+        self.before(done)
+        self._new_parts += 1
+        self._new_systems += done.inferred + done.refused
+        self.say()
+
+    def say(self, doing: str = "inferring") -> None:
+        """Tell what is done so far, of all there is to do."""
+        passed = max(time.monotonic() - self._begun, 1e-9)
+        left = None
+        if self._new_parts:
+            left = passed / self._new_parts * (self.total - self.done)
+        self.tell(
+            FleetProgress(
+                self.done,
+                self.total,
+                self.systems,
+                self.all_systems,
+                self._new_systems / passed,
+                left,
+                doing,
+            )
+        )
+
+
+ENGINES = ("local", "dask")
+
+
+@dataclass(frozen=True, slots=True)
+class FleetResult:
+    """What a run came to.
+
+    Parameters
+    ----------
+    folder
+        Where it is written.
+    inferred, refused
+        How many systems have an estimate, and how many have a reason instead.
+    parts
+        How many parts the estimates are written in.
+    resumed
+        How many of these an earlier run had done.
+    """
+
+    folder: Path
+    inferred: int
+    refused: int
+    parts: int
+    resumed: int = 0
+
+    def __post_init__(self) -> None:
+        check_fields(self)
+
+
+@checked
+def infer_fleet(
+    fleet: Path | str,
+    systems: Path | str,
+    out: Path | str,
+    *,
+    settings: FleetSettings | None = None,
+    engine: str = "local",
+    workers: int | None = None,
+    scheduler: str | None = None,
+    restart: bool = False,
+    server: Mapping[str, Any] | None = None,
+    tell: Tell | None = None,
+) -> FleetResult:
+    """Infer every system of a fleet, and write what was found into a folder.
+
+    A run that was stopped at any instant is taken up by the same call: parts that are done stay
+    done. One bad system, or one bad file, never stops a fleet.
+
+    With several workers, parts are worked on by processes that Python starts from scratch (the
+    method ``"spawn"``), since a forked process could not use the database that this one has open.
+    Such a process imports the script that was started: call this under
+    ``if __name__ == "__main__":`` there. From a script that does not, from a fleet of a few
+    megabytes, and with ``workers=1``, all parts are worked on in this process.
+
+    Parameters
+    ----------
+    fleet
+        Parquet, long or with lists, or a folder of files.
+    systems
+        Where the systems are; see :func:`~sunveil.fleet.systems_table.read_systems`.
+    out
+        The folder to write: a new one, or one that a run of the same inputs was writing.
+    settings
+        How to read the meters, and what is assumed.
+    engine
+        ``"local"``: processes of this machine. ``"dask"``: those of a Dask scheduler, or of one
+        that is started here.
+    workers
+        How many parts are worked on at a time; as many as there are processors when left out.
+    scheduler
+        Address of a Dask scheduler that runs already.
+    restart
+        Throw away what the folder holds of another run.
+    server
+        What a server of weather must be told: ``api_key``, ``email``.
+    tell
+        Called with a :class:`~sunveil.inference.fleet_run.FleetProgress` whenever a part is done.
+
+    Privacy
+    -------
+    None: the folder is as private as the readings.
+    """
+    refuse_unguarded()
+    settings = settings or FleetSettings()
+    count = _processors() if workers is None else workers
+    if not 1 <= count <= 1024:
+        raise ParameterError(f"workers must be between 1 and 1024, and {workers} is not")
+    if engine not in ENGINES:
+        raise ParameterError(f"engine must be one of local, dask, and {shown(engine)} is not")
+    if scheduler is not None and engine != "dask":
+        raise ParameterError(
+            f"a scheduler is for the engine dask; give {ask('engine', 'dask')} with it"
+        )
+    target = Path(os.path.realpath(out))
+    if target.exists() and not target.is_dir():
+        raise ParameterError(f"{out} is not a folder; name a folder to be written")
+    context, plan = _opened(
+        Path(fleet), Path(systems), target, settings, server=dict(server or {}), workers=count
+    )
+    try:
+        with _files.held(target):
+            resumed = begin(target, _description(context.job, plan), restart=restart)
+            return _run(
+                context,
+                plan,
+                engine=engine,
+                workers=count,
+                scheduler=scheduler,
+                tell=tell or (lambda _: None),
+                whole=resumed and (target / read_write.SUMMARY).is_file(),
+            )
+    finally:
+        close_context(context.job)
+
+
+def _opened(
+    fleet: Path,
+    systems: Path,
+    target: Path,
+    settings: FleetSettings,
+    *,
+    server: dict[str, Any],
+    workers: int,
+) -> tuple[RunContext, FleetPlan]:
+    """Look at the inputs and plan the run; nothing is written yet."""
+    table = read_systems(systems, settings.meters)
+    source = look_at(fleet, settings.meters, aside=[systems, target])
+    cells = find_cells(table, settings.cell)
+    ordering = find_order(source, table, settings.meters, workers=workers)
+    plan = make_plan(source, table, settings, ordering=ordering, cells=cells)
+    job = FleetJob(
+        out=str(target),
+        systems=os.path.realpath(systems),
+        source=source,
+        settings=settings,
+        fingerprint=plan.fingerprint,
+        digest=table.digest,
+        gathered=plan.bucket is not None,
+        span=find_span(source),
+        server=tuple(server.items()),
+        interface=spoken(),
+    )
+    check_clocks(job, table)
+    return context_of(job, systems=table, cells=cells), plan
+
+
+def _processors() -> int:
+    """Return how many processors this process may use."""
+    if hasattr(os, "sched_getaffinity"):
+        return len(os.sched_getaffinity(0))
+    return os.cpu_count() or 1
+
+
+def _description(job: FleetJob, plan: FleetPlan) -> dict[str, Any]:
+    """Return what ``run.json`` says of a run."""
+    version, engine = IDENTITY
+    return {
+        "fingerprint": plan.fingerprint,
+        "version": version,
+        "engine": engine,
+        "settings": job.settings.to_dict(),
+        "layout": job.source.columns.layout.value,
+        "files": len(job.source.files),
+        "parts": len(plan.parts),
+        "gathered": job.gathered,
+    }
+
+
+def _run(
+    context: RunContext,
+    plan: FleetPlan,
+    *,
+    engine: str,
+    workers: int,
+    scheduler: str | None,
+    tell: Tell,
+    whole: bool,
+) -> FleetResult:
+    job = context.job
+    if whole:
+        # everything was written before: only what a kill left in the last instant is cleared
+        finish(job.folder)
+        return _result(job.folder, plan, resumed=len(plan.parts))
+    counter = ProgressCounter(tell, len(plan.parts), len(context.systems))
+    ended = {done.number: done for part in plan.parts if (done := finished(job, part)) is not None}
+    left = [part for part in plan.parts if part.number not in ended]
+    for done in ended.values():
+        counter.before(done)
+    if plan.bucket is not None and left:
+        counter.say("gathering")
+        gather(context, plan.bucket, workers=workers)
+    with closing(
+        _engine(job, left, engine=engine, workers=workers, scheduler=scheduler)
+    ) as results:
+        for done in results:
+            counter.add(done)
+    close(context, [part.number for part in plan.parts])
+    finish(job.folder)
+    return _result(job.folder, plan, resumed=len(plan.parts) - len(left))
+
+
+def _engine(
+    job: FleetJob, parts: Sequence[Part], *, engine: str, workers: int, scheduler: str | None
+) -> Generator[PartResult, None, None]:
+    """Yield what parts came to; when it is closed, nothing is worked on any more."""
+    if not parts:
+        return
+    if engine == "dask":
+        yield from run_dask(job, parts, workers=workers, scheduler=scheduler)
+    else:
+        yield from run_local(job, parts, workers=workers)
+
+
+def _result(folder: Path, plan: FleetPlan, *, resumed: int) -> FleetResult:
+    summary = json.loads((folder / read_write.SUMMARY).read_text(encoding="utf-8"))
+    return FleetResult(folder, summary["inferred"], summary["refused"], len(plan.parts), resumed)

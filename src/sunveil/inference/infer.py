@@ -1,0 +1,545 @@
+"""Infer one system, or the systems of a file or a data frame."""
+
+from __future__ import annotations
+
+import datetime as dt
+import os
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import replace
+from itertools import groupby, islice
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from sunveil._files import progress
+from sunveil._options import checked, instance, without_unit
+from sunveil.engine.clock_faults import repaired
+from sunveil.engine.infer import infer_any_block
+from sunveil.engine.net_meters import Separated
+from sunveil.engine.net_meters import separate as separate_on_grid
+from sunveil.engine.plausibility import flag_units, note_on_unit
+from sunveil.engine.sky_tables import SkyTable
+from sunveil.errors import MeterError, ParameterError, SunveilError, TooLittleData, WeatherError
+from sunveil.estimates.estimates_table import (
+    BlockEstimates,
+    Estimate,
+    EstimateSource,
+    FrameEstimates,
+    skyline_of,
+)
+from sunveil.estimates.flags_and_quality import NO_WEATHER, SAVINGS, flags_of, reason
+from sunveil.estimates.inference_options import EngineOptions, Options
+from sunveil.estimates.intervals_and_rounding import Interval
+from sunveil.estimates.planes_and_intervals import (
+    Assumptions,
+    ClockFinding,
+    ClockHypothesis,
+    FoundClock,
+)
+from sunveil.fleet.blocks import grid_of, on_grid
+from sunveil.inference.fleet_part import SiteSkies, by_paper
+from sunveil.meters.read_files import failed
+from sunveil.meters.reading_options import MeterOptions
+from sunveil.meters.record import Record, RefusedSystem
+from sunveil.meters.time_steps import clock_elsewhere
+from sunveil.site import Losses, Plane, Site, SkyModel, TimeGrid
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+    from sunveil.meters.dataframes import ReadingsLike
+    from sunveil.weather.cache import WeatherCache
+    from sunveil.weather.weather_data import Weather
+
+# Systems that are inferred together; a sky serves them all.
+BATCH = 64
+
+
+def infer_records(
+    records: Sequence[Record], skies: SiteSkies, *, options: Options | None = None
+) -> Iterator[Estimate | SunveilError]:
+    """Yield the metadata of each system of a site, or why there is none, in the records' order.
+
+    Every system stands alone: whatever one record holds, the others' estimates are the same.
+
+    Parameters
+    ----------
+    records
+        The readings.
+    skies
+        The skies of the site.
+    options
+        What is assumed and done.
+    """
+    options = options or Options()
+    # neighbours in the file that share a grid and a clock are inferred together
+    for key, alike in groupby(records, key=_key):
+        elsewhere = clock_elsewhere(key[1], skies.site.longitude)
+        if elsewhere is not None:
+            yield from (ParameterError(f"system {each.system_id}: {elsewhere}") for each in alike)
+            continue
+        for batch in _batches(alike):
+            yield from _settle_batch(batch, key[0], skies, options)
+
+
+def _key(record: Record) -> tuple[TimeGrid, str, bool, bool]:
+    return grid_of(record), record.timezone, record.label_known, bool(record.net)
+
+
+def _batches(records: Iterable[Record]) -> Iterator[list[Record]]:
+    rest = iter(records)
+    while batch := list(islice(rest, BATCH)):
+        yield batch
+
+
+def _settle_batch(
+    records: Sequence[Record], grid: TimeGrid, skies: SiteSkies, options: Options
+) -> list[Estimate | SunveilError]:
+    """Return the estimates of records that share a grid; one that fails leaves the others alone."""
+    try:
+        return list(_infer_batch(records, grid, skies, options))
+    except SunveilError as error:  # of the sky, which all of them share
+        return [error] * len(records)
+    except Exception as error:
+        if len(records) == 1:
+            refused = SunveilError(failed(records[0].system_id, error).reason)
+            refused.__cause__ = error
+            return [refused]
+        return [_settle_batch([record], grid, skies, options)[0] for record in records]
+
+
+def _infer_batch(
+    records: Sequence[Record], grid: TimeGrid, skies: SiteSkies, options: Options
+) -> Iterator[Estimate | SunveilError]:
+    """Yield the estimates of records that share a grid, a clock, a label and a kind of meter."""
+    sky = skies.over(grid)
+    found = infer_any_block(
+        on_grid(records, grid),
+        sky,
+        net=bool(records[0].net),
+        options=options.engine,
+        timezone=records[0].timezone,
+        label_known=records[0].label_known,
+    )
+    flag_units(found)
+    for place, record in enumerate(records):
+        outcome = int(found.outcome[place])
+        if outcome:
+            kind = WeatherError if outcome == NO_WEATHER else TooLittleData
+            said = reason(outcome, int(found.lit[place]), source=sky.source)
+            yield kind(f"system {record.system_id}: {said}")
+            continue
+        try:
+            estimate = _estimate(record, found, place, source=sky.source, options=options)
+            yield by_paper(record, estimate, skies, options)
+        except SunveilError as error:
+            yield error
+
+
+def _estimate(
+    record: Record, found: BlockEstimates, place: int, *, source: str, options: Options
+) -> Estimate:
+    """Return one system's entry of a block as its estimate."""
+
+    def number(name: str) -> float:
+        return float(getattr(found, name)[place])
+
+    limit = number("ac_limit_kw")
+    hypothesis = ClockHypothesis(
+        number("clock_offset_minutes"),
+        SAVINGS[int(found.clock_saving[place])],
+        found.clock_steps[place],
+    )
+    clock = FoundClock(hypothesis, number("clock_gain"))
+    flags, notes = flags_of(int(found.flags[place])), record.notes
+    unit = note_on_unit(number("dc_capacity_kw"), record.unit, unit_known=record.unit_known)
+    notes = (*notes, unit) if unit else notes
+    return Estimate(
+        system_id=record.system_id,
+        plane=Plane(number("surface_azimuth"), number("surface_tilt")),
+        dc_capacity_kw=number("dc_capacity_kw"),
+        azimuth_interval=Interval(number("azimuth_low"), number("azimuth_high")),
+        tilt_interval=Interval(number("tilt_low"), number("tilt_high")),
+        capacity_interval=Interval(number("capacity_low"), number("capacity_high")),
+        plane_error_degrees=number("plane_error_degrees"),
+        ac_limit_kw=None if np.isnan(limit) else limit,
+        clock=clock.finding(record.label, record.interval_minutes),
+        agreement=number("agreement"),
+        flags=flags,
+        assumptions=Assumptions(
+            losses=options.losses,
+            albedo=options.albedo,
+            sky_model=SkyModel.PEREZ.value,
+            weather=source,
+            method=options.method.value,
+            mount=options.mount,
+        ),
+        notes=notes,
+        haze_summer=number("haze_summer"),
+        haze_winter=number("haze_winter"),
+        heat=number("heat"),
+        clear_hours=number("clear_hours"),
+        skyline=skyline_of(found.skyline[place]),
+        years=found.years[place],
+        trend_percent_per_year=None if np.isnan(number("trend")) else number("trend"),
+        planes=found.planes[place],
+        tracker=found.tracker[place],
+        household=found.household[place],
+    )
+
+
+@without_unit
+def infer(
+    power: ReadingsLike,
+    *,
+    site: Site | Any | None = None,
+    latitude: float | None = None,
+    longitude: float | None = None,
+    altitude: float | None = None,
+    times: Any = None,
+    weather: str | os.PathLike[str] | Weather | pd.DataFrame = "clearsky",
+    timezone: str | dt.tzinfo | None = None,
+    power_unit: str = "auto",
+    label: str = "auto",
+    net: bool = False,
+    method: str = "default",
+    clock: str = "repair",
+    losses: Losses | float | None = None,
+    albedo: float = 0.2,
+    group: str = "month",
+    search: str = "exhaustive",
+    mount: str = "unknown",
+    force: bool = False,
+    cache: WeatherCache | None = None,
+) -> Estimate:
+    """Infer azimuth, tilt and DC capacity of one system from its meter.
+
+    Parameters
+    ----------
+    power
+        The readings of one system: a series indexed by time; a frame with one column of readings,
+        indexed by time or beside a column of times; an array with ``times``; the same of polars,
+        pyarrow or anything else that speaks Arrow; the path of a meter file that has one system; or
+        a record that a reader returned, whose own unit, time zone and label then count. For a
+        frame of several systems, see :func:`infer_frame`.
+    site
+        The place, as a :class:`~sunveil.Site` or as pvlib's ``Location``.
+    latitude, longitude
+        The place as numbers, in its stead; north and east are positive. [degrees]
+    altitude
+        Height above the sea; looked up when left out. [m]
+    times
+        The time of each reading of an array.
+    weather
+        ``"clearsky"`` (no network, no key), ``"nsrdb"``, ``"pvgis"``, a file's path, a
+        :class:`~sunveil.weather.Weather`, or a frame in pvlib's names.
+    timezone
+        Time zone of times that have none: ``"UTC"``, ``"-07:00"``, an IANA name, or a zone of
+        zoneinfo or pytz.
+    power_unit
+        Unit of the readings: W, kW, MW, Wh, kWh or MWh. With ``auto``, the name of the series or
+        the header of the file must say it (``power_kw``). Only where readings are impossible in W
+        or in kW is a series without it taken to be in the other, with a note.
+    label
+        Which instant of its interval a stamp names: ``start`` (or ``left``, as pandas' ``resample``
+        says), ``middle``, ``end`` (or ``right``); or ``auto``: the middle of intervals below 30
+        minutes, the start of longer ones.
+    net
+        Whether the series is generation less a household's load, as a meter at the grid sees it:
+        above zero where there is more generation. What looks like one is taken for one in any case.
+    method
+        ``default`` or ``paper``.
+    clock
+        ``repair`` or ``given``.
+    losses
+        The fraction that the system loses, or :class:`~sunveil.Losses` with the inverter's
+        efficiency and the temperature coefficient; calibrated ones when left out.
+    albedo
+        Fraction of light that the ground sends back.
+    group
+        How the paper's method groups days: ``week``, ``month`` or ``quarter``.
+    search
+        How it looks for its maximiser: ``exhaustive`` or ``bayesopt``.
+    mount
+        ``rack``, ``roof`` or ``unknown``; a known mount makes the capacity surer.
+    force
+        Infer what does not look like generation at this place all the same, flagged.
+    cache
+        Where weather is kept; the user's cache folder when left out.
+
+    Returns
+    -------
+    Estimate
+        Plane, capacity, their 90% intervals, the clock, and what to know before trusting them. It
+        keeps the readings in memory for :meth:`Estimate.plot`; what it writes does not hold them.
+
+    Privacy
+    -------
+    None: the estimate is as private as the readings. Releases are another matter.
+    """
+    from sunveil.meters.dataframes import record_of
+
+    options = Options.of(
+        method=method,
+        clock=clock,
+        losses=losses,
+        albedo=albedo,
+        group=group,
+        search=search,
+        mount=mount,
+        force=force,
+    )
+    place = Site.of(site, latitude=latitude, longitude=longitude, altitude=altitude)
+    skies = SiteSkies.at(place, weather=weather, cache=cache)
+    record = record_of(
+        power, times=times, power_unit=power_unit, timezone=timezone, label=label, net=net
+    )
+    return _given(next(_with_sources([record], skies, options)))
+
+
+@without_unit
+def infer_frame(
+    frame: pd.DataFrame | Any,
+    *,
+    site: Site | Any | None = None,
+    latitude: float | None = None,
+    longitude: float | None = None,
+    altitude: float | None = None,
+    weather: str | os.PathLike[str] | Weather | pd.DataFrame = "clearsky",
+    timezone: str | dt.tzinfo | None = None,
+    power_unit: str = "auto",
+    label: str = "auto",
+    net: bool = False,
+    method: str = "default",
+    clock: str = "repair",
+    losses: Losses | float | None = None,
+    albedo: float = 0.2,
+    group: str = "month",
+    search: str = "exhaustive",
+    mount: str = "unknown",
+    force: bool = False,
+    cache: WeatherCache | None = None,
+) -> FrameEstimates:
+    """Infer every system of a frame of one place, in the order of the systems' names.
+
+    Every system stands alone: one that cannot be inferred is told in ``refused`` with its reason,
+    and the others' estimates are the same. A bar shows how far it is, on a terminal or in a
+    notebook.
+
+    Parameters
+    ----------
+    frame
+        Long, with the columns ``system_id``, ``time`` and ``power_kw``; or wide, indexed by time
+        with a column for each system. Of pandas, polars or pyarrow.
+    site, latitude, longitude, altitude, weather, cache
+        As for :func:`infer`.
+    timezone, power_unit, label, net
+        As for :func:`infer`; the unit of a long frame must be given or in its column's name.
+    method, clock, losses, albedo, group, search, mount, force
+        As for :func:`infer`.
+
+    Returns
+    -------
+    FrameEstimates
+        A sequence of the estimates, with ``refused`` and ``to_frame()``.
+
+    Privacy
+    -------
+    None: the estimates are as private as the readings.
+    """
+    from sunveil.meters.dataframes import frame_of, systems_of_frame
+
+    options = Options.of(
+        method=method,
+        clock=clock,
+        losses=losses,
+        albedo=albedo,
+        group=group,
+        search=search,
+        mount=mount,
+        force=force,
+    )
+    place = Site.of(site, latitude=latitude, longitude=longitude, altitude=altitude)
+    skies = SiteSkies.at(place, weather=weather, cache=cache)
+    # a zone of zoneinfo or pytz is kept by its name
+    zone: Any = timezone
+    reading = MeterOptions(power_unit=power_unit, timezone=zone, label=label, net=net)
+    systems = systems_of_frame(frame_of(frame), reading)
+    records = [each for each in systems if isinstance(each, Record)]
+    refused = [each for each in systems if isinstance(each, RefusedSystem)]
+    estimates = []
+    found = progress(_with_sources(records, skies, options), "inferring", total=len(records))
+    for record, each in zip(records, found, strict=True):
+        if isinstance(each, Estimate):
+            estimates.append(each)
+        else:
+            refused.append(RefusedSystem(record.system_id, "inference", str(each)))
+    return FrameEstimates(tuple(estimates), tuple(refused))
+
+
+@checked
+def infer_record(
+    record: Record,
+    weather: Weather,
+    *,
+    options: Options | None = None,
+    cache: WeatherCache | None = None,
+) -> Estimate:
+    """Infer the metadata of one system.
+
+    Parameters
+    ----------
+    record
+        The readings.
+    weather
+        The weather over their span, which names the site too.
+    options
+        What is assumed and done.
+    cache
+        Where clear-sky weather is kept.
+    """
+    instance("record", record, Record, give="a Record, as sunveil.read_meters returns it")
+    if options is not None:
+        instance(
+            "options",
+            options,
+            Options,
+            give="Options, as sunveil.estimates.inference_options has them",
+        )
+    skies = SiteSkies.under(weather, cache=cache)
+    return _given(next(_with_sources([record], skies, options or Options())))
+
+
+def _with_sources(
+    records: Sequence[Record], skies: SiteSkies, options: Options
+) -> Iterator[Estimate | SunveilError]:
+    """Yield what :func:`infer_records` does, each estimate with what it came from beside it."""
+    found = infer_records(records, skies, options=options)
+    for record, each in zip(records, found, strict=True):
+        if isinstance(each, Estimate):
+            yield replace(each, source=EstimateSource(record, skies, skies.site))
+        else:
+            yield each
+
+
+def _given(found: Estimate | SunveilError) -> Estimate:
+    """Return an estimate, or raise why there is none."""
+    if isinstance(found, SunveilError):
+        raise found
+    return found
+
+
+COLUMNS = ("generation_kw", "generation_low_kw", "generation_high_kw", "load_kw")
+
+
+@without_unit
+def separate(
+    power: ReadingsLike,
+    estimate: Estimate,
+    *,
+    site: Site | Any | None = None,
+    latitude: float | None = None,
+    longitude: float | None = None,
+    altitude: float | None = None,
+    times: Any = None,
+    weather: str | os.PathLike[str] | Weather | pd.DataFrame = "clearsky",
+    timezone: str | dt.tzinfo | None = None,
+    power_unit: str = "auto",
+    label: str = "auto",
+    cache: WeatherCache | None = None,
+) -> pd.DataFrame:
+    """Tell the generation of a net meter from its household's load, with a 90% band.
+
+    Parameters
+    ----------
+    power
+        What the estimate was inferred from, generation less load: whatever
+        :func:`sunveil.infer` takes.
+    estimate
+        What :func:`sunveil.infer` said of it.
+    site, latitude, longitude, altitude, times, weather, timezone, power_unit, label, cache
+        As they were for :func:`sunveil.infer`.
+
+    Returns
+    -------
+    pandas.DataFrame
+        By the UTC start of each interval that has a reading, on the clock that the estimate found:
+        ``generation_kw``, ``generation_low_kw``, ``generation_high_kw`` and ``load_kw``; generation
+        less load is the reading, except that where a reading is zero, the load is what is expected
+        of at most zero. [kW]
+
+    Raises
+    ------
+    MeterError
+        When the estimate is not of a net meter: its generation is what it reads.
+
+    Privacy
+    -------
+    None: what a household uses by the hour is more private than anything else here.
+    """
+    from sunveil.meters.dataframes import record_of
+
+    instance("estimate", estimate, Estimate, give="an Estimate, as sunveil.infer returns it")
+    place = Site.of(site, latitude=latitude, longitude=longitude, altitude=altitude)
+    skies = SiteSkies.at(place, weather=weather, cache=cache)
+    record = record_of(
+        power,
+        times=times,
+        system_id=estimate.system_id,
+        power_unit=power_unit,
+        timezone=timezone,
+        label=label,
+        net=True,
+    )
+    return separate_record(record, skies, estimate)
+
+
+def separate_record(record: Record, skies: SiteSkies, estimate: Estimate) -> pd.DataFrame:
+    """Return :func:`separate` of a record under the skies of its site.
+
+    Parameters
+    ----------
+    record, skies
+        What the estimate was inferred from.
+    estimate
+        The estimate.
+    """
+    import pandas as pd
+
+    if estimate.household is None:
+        raise MeterError(
+            f"system {estimate.system_id} is no net meter: it reads its generation, and there is no"
+            " load to tell it from"
+        )
+    fixed = repaired(record, estimate, skies.site)
+    sky, found = separate_repaired(fixed, skies, estimate)
+    read = np.isfinite(found.generation)
+    values: dict[str, Any] = dict(
+        zip(COLUMNS, (found.generation, found.low, found.high, found.load), strict=True)
+    )
+    times = pd.DatetimeIndex(sky.grid.times[read], name="time").tz_localize("UTC")
+    return pd.DataFrame({name: each[read] for name, each in values.items()}, index=times)
+
+
+def separate_repaired(
+    fixed: Record, skies: SiteSkies, estimate: Estimate
+) -> tuple[SkyTable, Separated]:
+    """Return the sky over a record on the clock that was found, and what was told apart there.
+
+    Parameters
+    ----------
+    fixed
+        The readings, on the clock that the estimate found.
+    skies
+        The skies of their site.
+    estimate
+        The estimate, of a net meter.
+    """
+    grid = grid_of(fixed)
+    sky = skies.over(grid)
+    assumed = estimate.assumptions
+    options = EngineOptions(losses=assumed.losses, albedo=assumed.albedo, mount=assumed.mount)
+    # what the clock had wrong is out of these readings, and is not to be taken out twice
+    right = replace(estimate, clock=ClockFinding(0.0, fixed.label))
+    power = on_grid([fixed], grid)[0]
+    return sky, separate_on_grid(power, sky, right, options=options, timezone=fixed.timezone)

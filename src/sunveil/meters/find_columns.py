@@ -1,0 +1,754 @@
+"""Which columns hold times, readings, systems; day-per-row tables."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from itertools import pairwise
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sunveil.errors import MeterError, ask
+from sunveil.meters import header_and_units
+from sunveil.meters.header_and_units import (
+    CONSUMPTION_KINDS,
+    EXPORT_KINDS,
+    GENERATION_KINDS,
+    IMPORT_KINDS,
+    TableColumn,
+    fold,
+    unit_in_name,
+    without_tariff,
+)
+from sunveil.meters.numbers_and_dates import is_blank, is_clock, is_stamp, parse_number
+from sunveil.meters.reading_options import ADDED, MeterOptions, Register
+from sunveil.meters.record import Label
+
+
+def kind_of_rows(
+    kinds: Sequence[str], options: MeterOptions, *, where: str, strict: bool
+) -> NDArray[np.bool_]:
+    """Return which kinds of rows are generation.
+
+    Parameters
+    ----------
+    kinds
+        What the rows of a system count, each once.
+    options
+        ``power_column`` names the kind of rows to read.
+    where
+        The name of the table, for messages.
+    strict
+        Whether rows of several kinds are refused where none is known as generation.
+    """
+    folded = [fold(each) for each in kinds]
+    wanted = None if options.power_column is None or not strict else fold(options.power_column)
+    if wanted is None:
+        wanted = next((each for each in GENERATION_KINDS if each in folded), None)
+    if not strict and wanted is None and options.power_column is not None:
+        return np.ones(len(folded), dtype=bool)
+    if wanted is None and folded and set(folded) <= CONSUMPTION_KINDS:
+        named = "kind of rows" if strict else "column"
+        raise MeterError(
+            f"{where} has rows of consumption alone: give those of generation, or name the {named}"
+            f" to read with {ask('power_column')}"
+        )
+    if wanted is None and len(set(folded)) == 1:
+        wanted = folded[0]
+    if wanted is None and not strict:
+        return np.ones(len(folded), dtype=bool)
+    if wanted is None or wanted not in folded:
+        raise MeterError(
+            f"{where} has rows of {len(set(folded))} kinds: name the kind that is generation with"
+            f" {ask('power_column')}"
+        )
+    return np.array([each == wanted for each in folded], dtype=bool)
+
+
+def kinds_of_flows(
+    kinds: Sequence[str], options: MeterOptions, *, strict: bool
+) -> tuple[list[NDArray[np.bool_]], list[NDArray[np.bool_]]] | None:
+    """Return which kinds of rows are what was given to the grid and which what was taken from it.
+
+    Those of several tariffs stand apart. None where there is not one register of each, or where
+    there are rows of generation and nobody asks for the net.
+
+    Parameters
+    ----------
+    kinds
+        What the rows of a system count, each once.
+    options
+        Whether the net is asked for.
+    strict
+        Whether ``power_column`` names a kind of rows, and not a column.
+    """
+    folded = [fold(each) for each in kinds]
+    if strict and options.power_column is not None:
+        return None
+    if not options.net and set(folded) & set(GENERATION_KINDS):
+        return None
+    given, taken = (_of_one_register(folded, words) for words in (EXPORT_KINDS, IMPORT_KINDS))
+    if not given or not taken:
+        return None
+
+    def of_kind(kind: str) -> NDArray[np.bool_]:
+        return np.array([each == kind for each in folded], dtype=bool)
+
+    return [of_kind(kind) for kind in given], [of_kind(kind) for kind in taken]
+
+
+def _of_one_register(folded: Sequence[str], words: frozenset[str]) -> list[str]:
+    """Return the kind of rows that words name, or those of all its tariffs; none of several."""
+    kinds = [each for each in dict.fromkeys(folded) if without_tariff(each) in words]
+    whole = [each for each in kinds if each in words]
+    if whole:
+        return whole if len(whole) == 1 else []
+    return kinds if len({without_tariff(each) for each in kinds}) == 1 else []
+
+
+def find_day_columns(
+    columns: Sequence[TableColumn],
+) -> tuple[tuple[int, ...], tuple[float, ...]] | None:
+    """Return the columns of readings of a table of days, and what the clock shows at each.
+
+    Their names are times of day, or count the intervals of a day from 1 or 0.
+    """
+    for size in (288, 144, 96, 72, 48, 24):
+        for start in range(len(columns) - size, -1, -1):
+            names = [column.name for column in columns[start : start + size]]
+            minutes = _minutes_of_day(names)
+            if minutes is not None:
+                return tuple(range(start, start + size)), minutes
+    return None
+
+
+def _minutes_of_day(names: Sequence[str]) -> tuple[float, ...] | None:
+    step = 1440.0 / len(names)
+    numbers = [re.fullmatch(r"\D*?(\d{1,3})\D*", name) for name in names]
+    if all(numbers):
+        counts = [int(found[1]) for found in numbers if found is not None]
+        if counts == list(range(counts[0], counts[0] + len(counts))) and counts[0] in (0, 1):
+            return tuple(step * (count - counts[0]) for count in counts)
+    shown = clock_minutes(names)
+    if shown is None:
+        return None
+    ending = shown[0] == step and shown[-1] in (0.0, 1440.0)
+    if ending:
+        shown[-1] = 1440.0
+    even = all(b - a == step for a, b in pairwise(shown))
+    return tuple(shown) if even and (ending or shown[0] == 0.0) else None
+
+
+def clock_minutes(names: Sequence[str]) -> list[float] | None:
+    """Return the minutes since midnight that names of columns say, None where one says none.
+
+    ``0:30``, ``0030``, ``00:00-00:30`` (the first of two), ``24:00``.
+    """
+    minutes = []
+    for name in names:
+        found = re.match(
+            r"\D*?(\d{1,2}):(\d{2})(?::\d{2})?(?:\s*([ap])m)?(?:\s*[-–].*)?$", name.lower()
+        )
+        found = found or re.fullmatch(r"\D*?(\d{2})(\d{2})()", name.lower())
+        if found is None or int(found[1]) > 24 or int(found[2]) > 59:
+            return None
+        hour = int(found[1]) % 12 + (12 if found[3] == "p" else 0) if found[3] else int(found[1])
+        minutes.append(60.0 * hour + int(found[2]))
+    return minutes
+
+
+def find_position(columns: Sequence[TableColumn], name: str, option: str, where: str) -> int:
+    """Return the place of a column that the curator names, or numbers from 1.
+
+    Parameters
+    ----------
+    columns
+        All columns.
+    name
+        The column's name or number.
+    option
+        The parameter that names it.
+    where
+        The name of the table, for messages.
+    """
+    names = [column.name for column in columns]
+    if name in names:
+        return names.index(name)
+    folded = [fold(each) for each in names]
+    if folded.count(fold(name)) == 1:
+        return folded.index(fold(name))
+    if name.isdecimal() and 1 <= int(name) <= len(columns):
+        return int(name) - 1
+    raise MeterError(
+        f"{where} has no column {name!r} ({ask(option)}): it has {list_columns(columns)}"
+    )
+
+
+def find_positions(
+    columns: Sequence[TableColumn], names: str, option: str, where: str
+) -> tuple[int, ...]:
+    """Return the places of the columns that an option names: one, or several that are added up."""
+    if names in [column.name for column in columns]:
+        return (find_position(columns, names, option, where),)
+    places = tuple(find_position(columns, each, option, where) for each in names.split(ADDED))
+    return tuple(dict.fromkeys(places))
+
+
+def list_columns(columns: Sequence[TableColumn]) -> str:
+    """Return the columns for a message: by name, or by number where they have none."""
+    if not any(column.shown for column in columns):
+        return f"its {len(columns)} columns, numbered from 1"
+    shown = [repr(column.shown[:60]) for column in columns[:20]]
+    more = len(columns) - len(shown)
+    return ", ".join(shown) + (f" and {more} more" if more > 0 else "")
+
+
+def list_numbered(columns: Sequence[TableColumn], places: Sequence[int]) -> str:
+    """Return some columns for a message: by name, or by number where two share one."""
+    names = [columns[at].name for at in places]
+    if len(set(names)) == len(names):
+        return list_columns([columns[at] for at in places])
+    return ", ".join(f"{at + 1} ({columns[at].shown[:60]!r})" for at in places[:20])
+
+
+def suggest_systems(columns: Sequence[TableColumn]) -> str:
+    """Return the columns that may name systems, for a message; nothing where none does."""
+    likely = [column for column in columns if header_and_units.IDENTIFYING.search(column.folded)]
+    return list_columns(likely) if likely else ""
+
+
+def first_named(
+    columns: Sequence[TableColumn], usual: Sequence[str], taken: set[int | None]
+) -> int | None:
+    """Return the column that has the first of some usual names that any has, None without one.
+
+    Parameters
+    ----------
+    columns
+        All columns.
+    usual
+        Folded names, the first of which wins.
+    taken
+        Columns that hold something else.
+    """
+    folded = {column.folded: at for at, column in reversed(list(enumerate(columns)))}
+    return next((folded[n] for n in usual if n in folded and folded[n] not in taken), None)
+
+
+def mostly_holds(column: TableColumn, test: Callable[[str], bool]) -> bool:
+    """Whether nine of ten of the filled cells of a column pass a test."""
+    filled = [cell for cell in column.cells if not is_blank(cell)]
+    return bool(filled) and 10 * sum(map(test, filled)) >= 9 * len(filled)
+
+
+def find_readings(
+    columns: Sequence[TableColumn], options: MeterOptions, taken: set[int | None], where: str
+) -> tuple[tuple[int, ...], tuple[int, ...], bool]:
+    """Return the columns of readings, those of what was taken from the grid, and whether it is net.
+
+    Several of either are added up.
+
+    Parameters
+    ----------
+    columns
+        All columns, with cells only where these may decide.
+    options
+        Which columns the curator names, and whether they are a net meter's.
+    taken
+        Columns that hold something else.
+    where
+        The name of the table, for messages.
+    """
+    if options.power_column is not None:
+        places = find_positions(columns, options.power_column, "power_column", where)
+        return places, (), options.net
+    if options.export_column is not None or options.import_column is not None:
+        return *_named_flows(columns, options, taken, where), True
+    exports, imports = find_flows(columns, taken)
+    flows = {*exports, *imports}
+    given, drawn = (_tariffs(columns, places) for places in (exports, imports))
+    if given and (options.net or not _other_generation(columns, taken | flows)):
+        if imports and not drawn:
+            raise MeterError(
+                f"{where} has several columns of what is taken from the grid: name one with"
+                f" {ask('import_column')}, one of {list_columns([columns[at] for at in imports])}"
+            )
+        return given, drawn, True
+    if options.net:
+        return (_find_net(columns, taken, where),), (), True
+    return (_find_power(columns, taken, where),), (), False
+
+
+def _tariffs(columns: Sequence[TableColumn], places: Sequence[int]) -> tuple[int, ...]:
+    """Return one column, or those of all tariffs of one register; none of any others.
+
+    A column of all tariffs together goes before those of each.
+    """
+    if len(places) < 2:
+        return tuple(places)
+    names = [re.sub(r"\b([km] ?)?wh?\b", "", fold(columns[at].label)).strip() for at in places]
+    common = [header_and_units.without_tariff(each) for each in names]
+    of_all = [
+        at
+        for at, name in zip(places, names, strict=True)
+        if header_and_units.ALL_TARIFFS.search(name)
+    ]
+    if len(of_all) == 1:
+        return tuple(of_all)
+    told = all(rest != name for name, rest in zip(names, common, strict=True))
+    alike = len(set(common)) == 1 and len(set(names)) == len(names)
+    return tuple(places) if alike and told else ()
+
+
+def _named_flows(
+    columns: Sequence[TableColumn], options: MeterOptions, taken: set[int | None], where: str
+) -> tuple[tuple[int, ...], tuple[int, ...]]:
+    """Return the columns of what was given to the grid and taken from it, of which one is named."""
+    imported: tuple[int, ...] = ()
+    if options.import_column is not None:
+        imported = find_positions(columns, options.import_column, "import_column", where)
+    if options.export_column is not None:
+        return find_positions(columns, options.export_column, "export_column", where), imported
+    exports = _tariffs(columns, find_flows(columns, taken | {*imported})[0])
+    if not exports:
+        raise MeterError(
+            f"{where} has no one column that is known as what is given to the grid: name it with"
+            f" {ask('export_column')}, one of {list_columns(columns)}"
+        )
+    return exports, imported
+
+
+def find_flows(
+    columns: Sequence[TableColumn], taken: set[int | None]
+) -> tuple[list[int], list[int]]:
+    """Return the columns of what was given to the grid and of what was taken from it.
+
+    They are those with the first of the words of ``EXPORTS`` and
+    ``IMPORTS`` that any column has. There are none where what was given has a word that means it
+    only beside what was taken, nor among columns that are called generation.
+
+    Parameters
+    ----------
+    columns
+        All columns.
+    taken
+        Columns that hold something else.
+    """
+    rest = [
+        at
+        for at, column in enumerate(columns)
+        if at not in taken
+        and column.is_number is not False
+        and not header_and_units.SURELY_GENERATION.search(fold(column.label))
+    ]
+
+    def named(words: Sequence[re.Pattern[str]], but: Sequence[int]) -> tuple[list[int], int]:
+        for rank, each in enumerate(words):
+            found = [at for at in rest if at not in but and each.search(fold(columns[at].label))]
+            if found:
+                return found, rank
+        return [], 0
+
+    exports, rank = named(header_and_units.EXPORTS, ())
+    imports, _ = named(header_and_units.IMPORTS, exports)
+    return ([], []) if rank and not imports else (exports, imports)
+
+
+def _other_generation(columns: Sequence[TableColumn], taken: set[int | None]) -> bool:
+    """Whether a column counts generation, beside those of the flows at the grid."""
+    return any(
+        _is_generation(column) and not header_and_units.NETS.search(fold(column.label))
+        for at, column in enumerate(columns)
+        if at not in taken and column.is_number is not False
+    )
+
+
+def _find_net(columns: Sequence[TableColumn], taken: set[int | None], where: str) -> int:
+    """Return the one column of readings of a net meter."""
+    tests: tuple[Callable[[TableColumn], bool], ...] = (
+        lambda column: bool(header_and_units.NETS.search(fold(column.label))),
+        lambda column: unit_in_name(column.label) is not None,
+    )
+    rest = [
+        at for at, column in enumerate(columns) if at not in taken and column.is_number is not False
+    ]
+    for test in tests:
+        named = [at for at in rest if test(columns[at])]
+        if len(named) == 1:
+            return named[0]
+    return _find_power(columns, taken, where)
+
+
+def register_in(column: TableColumn) -> Register | None:
+    """Return which register the header of a column of readings speaks of, None for none."""
+    if _is_counter(column):
+        return Register.CUMULATIVE
+    unit = unit_in_name(column.label)
+    daily = header_and_units.DAILY_COUNTERS.search(fold(column.label))
+    return Register.DAILY if daily and unit is not None and unit.is_energy else None
+
+
+def _find_power(columns: Sequence[TableColumn], taken: set[int | None], where: str) -> int:
+    rest = [at for at in range(len(columns)) if at not in taken]
+    if not rest:
+        raise MeterError(f"{where} has no column of readings beside its times")
+    if (exact := first_named(columns, ("power kw",), taken)) is not None:
+        return exact
+    named = [
+        at for at in rest if columns[at].is_number is not False and _is_generation(columns[at])
+    ]
+    if len(named) > 1:
+        named = _likeliest(columns, named)
+    if len(named) == 1:
+        return named[0]
+    if not named and len(rest) > 1:
+        # nothing is named after generation: what can be a number at all
+        plain = [
+            at for at in rest if not header_and_units.OTHER_QUANTITIES.search(columns[at].folded)
+        ]
+        numbers = [at for at in plain if _is_numeric(columns[at])]
+        seen = any(column.cells or column.is_number is not None for column in columns)
+        named = numbers or ([] if seen else plain)
+        if len(named) == 1:
+            return named[0]
+        named = named or [at for at in rest if _is_numeric(columns[at])]
+        if len(named) == 1:
+            return named[0]
+    if len(rest) == 1:
+        return rest[0]
+    listed = list_numbered(columns, named or rest)
+    if not any(column.shown for column in columns):
+        raise MeterError(
+            f"{where} has no header: name its columns in a first line such as time,power_kw, or"
+            f" number them from 1 with {ask('time_column')} and {ask('power_column')}"
+        )
+    several = "several columns of readings" if named else "no column of readings known by its name"
+    raise MeterError(
+        f"{where} has {several}: name the readings with {ask('power_column')}, one of {listed}"
+    )
+
+
+def _is_generation(column: TableColumn) -> bool:
+    words = fold(column.label)
+    if header_and_units.OTHER_QUANTITIES.search(
+        words
+    ) and not header_and_units.SURELY_GENERATION.search(words):
+        return False
+    if unit_in_name(column.label) is not None:
+        return True
+    return bool(header_and_units.GENERATION.search(words)) or _carries_units(column)
+
+
+def _likeliest(columns: Sequence[TableColumn], named: list[int]) -> list[int]:
+    """Return those of several columns that speak of generation most plainly."""
+    tests: tuple[Callable[[TableColumn], bool], ...] = (
+        lambda column: not header_and_units.OTHER_QUANTITIES.search(fold(column.label)),
+        lambda column: not _is_counter(column),
+        lambda column: unit_in_name(column.label) is not None or _carries_units(column),
+        lambda column: bool(header_and_units.GENERATION.search(fold(column.label))),
+        lambda column: not header_and_units.DERIVED.search(fold(column.label)),
+        _is_power,
+    )
+    for test in tests:
+        fits = [at for at in named if test(columns[at])]
+        named = fits or named
+        if len(named) == 1:
+            break
+    return named
+
+
+def _is_counter(column: TableColumn) -> bool:
+    """Whether the header says that a column counts up without end."""
+    words = fold(column.label)
+    return bool(
+        header_and_units.COUNTERS.search(words)
+    ) and not header_and_units.DIFFERENCES.search(words)
+
+
+def _is_power(column: TableColumn) -> bool:
+    unit = unit_in_name(column.label)
+    if unit is not None:
+        return not unit.is_energy
+    kinds = [parse_number(cell, ".")[1] for cell in column.cells[:50]]
+    return "power" in kinds
+
+
+def _carries_units(column: TableColumn) -> bool:
+    filled = [cell for cell in column.cells if not is_blank(cell)]
+    carrying = sum(parse_number(cell, ".")[1] != "" for cell in filled)
+    return bool(filled) and 2 * carrying > len(filled)
+
+
+def _is_numeric(column: TableColumn) -> bool:
+    if column.is_number is not None:
+        return column.is_number
+    if _is_index(column):
+        return False
+    return mostly_holds(
+        column, lambda cell: parse_number(cell, ".")[0] == parse_number(cell, ".")[0]
+    )
+
+
+def _is_index(column: TableColumn) -> bool:
+    """Whether a column without a name counts its rows."""
+    cells = column.cells[:50]
+    numbers = [cell for cell in cells if cell.isdecimal()]
+    counts = [int(cell) for cell in numbers]
+    stepped = all(b - a == 1 for a, b in pairwise(counts))
+    unnamed = bool(header_and_units.UNNAMED.fullmatch(column.name.strip())) and column.name != ""
+    return unnamed and len(counts) > 2 and len(counts) == len(cells) and stepped
+
+
+@dataclass(frozen=True, slots=True)
+class ColumnRoles:
+    """What the columns of a table hold, by their positions.
+
+    Parameters
+    ----------
+    time
+        Stamps, or times of day where ``date`` holds the dates.
+    power
+        Readings: one column, several that are added up, or many where each row is a day. What was
+        given to the grid, where ``imported`` is what was taken from it.
+    date
+        Dates, where they stand apart.
+    system
+        Names of systems; None for a table of one system.
+    minutes
+        Where each row is a day, what the clock shows at each column of readings. [min]
+    kind
+        What the readings of a row count, where rows of several kinds stand in one table.
+    unit
+        The unit of a row, where a column says it.
+    label
+        Which instant of its interval a stamp names, where the header says it.
+    register
+        What the header says of a register that counts up.
+    imported
+        What a net meter counts as taken from the grid, where it counts both ways apart: one column,
+        or several that are added up.
+    net
+        Whether the columns are a net meter's, as the curator or the header says.
+    """
+
+    time: int
+    power: tuple[int, ...]
+    date: int | None = None
+    system: int | None = None
+    minutes: tuple[float, ...] | None = None
+    kind: int | None = None
+    unit: int | None = None
+    label: Label | None = None
+    register: Register | None = None
+    imported: tuple[int, ...] = ()
+    net: bool = False
+
+    @property
+    def counted(self) -> tuple[int, ...]:
+        """All columns of readings."""
+        return (*self.power, *self.imported)
+
+
+def find_roles(columns: Sequence[TableColumn], options: MeterOptions, *, where: str) -> ColumnRoles:
+    """Return the columns to read, as the options say or as the header does.
+
+    The cells of columns decide only where they are given, which they are not for private releases.
+
+    Parameters
+    ----------
+    columns
+        All columns of the table, in order.
+    options
+        Which columns the curator names.
+    where
+        The name of the table, for messages.
+    """
+    system = _find_system(columns, options, where)
+    days = find_day_columns(columns)
+    if (days is not None and options.power_column is None) or (days and _is_kind(columns, options)):
+        return _roles_of_days(columns, options, days, system, where=where)
+    time, date = _find_times(columns, options, where, taken=system)
+    _refuse_flowing_times(columns[time].folded, options, where)
+    taken = {time, date, system}
+    # where several systems share a table, no cell of one decides on the others
+    blind = columns if system is None else [replace(each, cells=()) for each in columns]
+    power, imported, net = find_readings(blind, options, taken, where)
+    picked = [at for at in (time, date, system, *power, *imported) if at is not None]
+    if len(set(picked)) < len(picked):
+        raise MeterError(f"{where} is asked to read one column as two things; name different ones")
+    taken |= {*power, *imported}
+    return ColumnRoles(
+        time,
+        power,
+        date,
+        system,
+        kind=first_named(columns, header_and_units.KINDS, taken),
+        unit=first_named(columns, header_and_units.UNITS, taken),
+        label=_label_in(columns[time].folded),
+        register=register_in(columns[power[0]]),
+        imported=imported,
+        net=net,
+    )
+
+
+def _refuse_flowing_times(name: str, options: MeterOptions, where: str) -> None:
+    """Refuse readings of the grid that only the name of their times tells from generation."""
+    found = header_and_units.FLOWING_TIMES.search(name)
+    if found is None or (found[0] == "consumption" and options.net and options.negate):
+        return
+    if found[0] == "consumption":
+        raise MeterError(
+            f"{where} counts consumption: if that is what a net meter takes from the grid less what"
+            f" it gives, say so with {ask('net')} and {ask('negate')}"
+        )
+    raise MeterError(
+        f"{where} may have what is delivered and what is received in one column, block below block:"
+        " make it a table with the columns time,export_kwh,import_kwh"
+    )
+
+
+def _label_in(name: str) -> Label | None:
+    """Return which instant of its interval the name of a column of times speaks of."""
+    if header_and_units.ENDING.search(name):
+        return Label.END
+    return Label.START if header_and_units.STARTING.search(name) else None
+
+
+def _find_system(columns: Sequence[TableColumn], options: MeterOptions, where: str) -> int | None:
+    if options.system_column is not None:
+        return find_position(columns, options.system_column, "system_column", where)
+    found = first_named(columns, header_and_units.SYSTEMS, set())
+    return None if found is None or columns[found].is_time else found
+
+
+def _find_times(
+    columns: Sequence[TableColumn], options: MeterOptions, where: str, *, taken: int | None
+) -> tuple[int, int | None]:
+    if options.time_column is not None:
+        time = find_position(columns, options.time_column, "time_column", where)
+        if options.date_column is None:
+            return time, None
+        return time, find_position(columns, options.date_column, "date_column", where)
+    date = (
+        find_position(columns, options.date_column, "date_column", where)
+        if options.date_column is not None
+        else first_named(columns, header_and_units.DATES, {taken})
+    )
+    if date is None:
+        date = _share_of(columns, _is_day, {taken})
+    clock = first_named(columns, header_and_units.CLOCKS, {taken, date})
+    if clock is None and date is not None:
+        clock = _share_of(columns, is_clock, {taken, date})
+    if date is not None and clock is not None and _is_apart(columns, date, clock, options):
+        return clock, date
+    return _find_time(columns, where, taken), None
+
+
+def _is_apart(columns: Sequence[TableColumn], date: int, clock: int, options: MeterOptions) -> bool:
+    """Whether one column holds dates and another the times of day."""
+    if columns[date].is_time or columns[clock].is_time:
+        return False
+    days, hours = (
+        [cell for cell in columns[at].cells if not is_blank(cell)] for at in (date, clock)
+    )
+    if not days or not hours:
+        # nothing to see: the names "date" and "time" say it
+        return options.date_column is not None or {columns[date].folded, columns[clock].folded} <= {
+            *header_and_units.DATES,
+            *header_and_units.CLOCKS,
+        }
+    if options.date_column is not None:
+        return True
+    timeless = sum(":" not in cell for cell in days)
+    return 2 * timeless > len(days) and 2 * sum(map(_is_hour, hours)) > len(hours)
+
+
+def _is_day(cell: str) -> bool:
+    return is_stamp(cell) and ":" not in cell and len(cell) <= 12
+
+
+def _is_hour(cell: str) -> bool:
+    return is_clock(cell) or bool(re.fullmatch(r"\d{1,2}|\d{4}|\d{6}", cell))
+
+
+def _find_time(columns: Sequence[TableColumn], where: str, taken: int | None) -> int:
+    if (found := first_named(columns, header_and_units.TIMES, {taken})) is not None:
+        return found
+    for position, column in enumerate(columns):
+        # Exported frames leave their index of times without a name.
+        if header_and_units.UNNAMED.fullmatch(column.name.strip()) and position != taken:
+            seen = column.is_time or mostly_holds(column, is_stamp)
+            # an export whose stamps have no name has them first
+            unseen = column.is_time is None and not column.cells
+            if seen or (unseen and position == 0 and any(each.name for each in columns)):
+                return position
+    dated = [
+        at
+        for at, column in enumerate(columns)
+        if at != taken
+        and (column.is_time or (column.is_time is None and mostly_holds(column, is_stamp)))
+    ]
+    if len(dated) == 1:
+        return dated[0]
+    worded = [
+        at
+        for at, column in enumerate(columns)
+        if at != taken and re.search(r"\b(time|date|datum|zeit|fecha|hora|heure)\b", column.folded)
+    ]
+    if len(worded) == 1:
+        return worded[0]
+    raise MeterError(
+        f"{where} has no column of times known by its name: name it with {ask('time_column')},"
+        f" one of {list_columns(columns)}"
+    )
+
+
+def _share_of(
+    columns: Sequence[TableColumn], test: Callable[[str], bool], taken: set[int | None]
+) -> int | None:
+    found = [
+        at for at, column in enumerate(columns) if at not in taken and mostly_holds(column, test)
+    ]
+    return found[0] if found else None
+
+
+def _is_kind(columns: Sequence[TableColumn], options: MeterOptions) -> bool:
+    """Whether the readings are named by a kind of rows, not by a column."""
+    names = {column.folded for column in columns}
+    return options.power_column is not None and fold(options.power_column) not in names
+
+
+def _roles_of_days(
+    columns: Sequence[TableColumn],
+    options: MeterOptions,
+    days: tuple[tuple[int, ...], tuple[float, ...]],
+    system: int | None,
+    *,
+    where: str,
+) -> ColumnRoles:
+    places, minutes = days
+    taken: set[int | None] = {system, *places}
+    if options.date_column is not None or options.time_column is not None:
+        name = options.date_column or options.time_column
+        assert name is not None
+        date = find_position(columns, name, "date_column", where)
+    else:
+        rest = [
+            column if at not in taken else TableColumn("\0") for at, column in enumerate(columns)
+        ]
+        found = first_named(rest, (*header_and_units.DATES, *header_and_units.TIMES), taken)
+        date = found if found is not None else _find_time(rest, where, system)
+    ending = minutes[0] > 0.0
+    # A row that is a whole day leaves no doubt which interval a column is.
+    label = Label.END if ending else Label.START
+    return ColumnRoles(
+        date,
+        places,
+        system=system,
+        minutes=minutes,
+        kind=first_named(columns, header_and_units.KINDS, taken | {date}),
+        unit=first_named(columns, header_and_units.UNITS, taken | {date}),
+        label=label,
+    )

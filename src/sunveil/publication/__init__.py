@@ -1,0 +1,24 @@
+"""What has been published: tables and folders that hold nothing private."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from sunveil._lazy import lazy_names
+
+if TYPE_CHECKING:
+    from sunveil.publication.publication_folder import write_publication
+    from sunveil.publication.published_tables import Publication
+
+__all__ = [
+    "Publication",
+    "write_publication",
+]
+
+__getattr__ = lazy_names(
+    __name__,
+    {
+        "sunveil.publication.publication_folder": ("write_publication",),
+        "sunveil.publication.published_tables": ("Publication",),
+    },
+)

@@ -1,0 +1,563 @@
+"""Write_publication, read_publication: tables, data package, README template."""
+
+from __future__ import annotations
+
+import datetime
+import hashlib
+import io
+import json
+import math
+import os
+import re
+import secrets
+import shutil
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import duckdb
+import pandas as pd
+
+from sunveil._extras import require_extras
+from sunveil._files import real_path
+from sunveil._options import checked
+from sunveil.errors import ParameterError, SourceError, SunveilError
+from sunveil.privacy.guarantees import ConditionalGuarantee, System
+from sunveil.publication.csv_formulas import SAID, defuse, restore
+from sunveil.publication.published_tables import Column, Publication, PublishedTable
+from sunveil.publish.publisher import (
+    NO_ACCOUNT,
+    mechanisms,
+    post_processing,
+    preprocessing,
+    statement,
+)
+from sunveil.publish.release_card import (
+    Curator,
+    PublicationAccount,
+    card_yaml,
+    household_loss,
+    release_card,
+    slug,
+)
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+NEEDED = ("release_id", "surface_azimuth", "surface_tilt", "dc_capacity_kw")
+
+
+def holds_systems(table: PublishedTable) -> bool:
+    """Return whether a table has one released system per row."""
+    names = {column.name for column in table.columns}
+    return set(NEEDED) <= names and "plane" not in names  # which is for tables of single planes
+
+
+def orange_button(table: PublishedTable, *, description: str = "") -> dict[str, Any]:
+    """Return the systems of a table as an Orange Button document.
+
+    A system is a ``PVSystem`` with its ``CapacityDC`` and one ``PVArray`` for each of its planes,
+    whose ``Orientation`` has azimuth, clockwise from true north, and tilt from the horizontal. Its
+    ``PVSystemID`` is the release's random name. Where no planes are told, and for a tracker, the
+    array has the system's own azimuth and tilt.
+
+    Parameters
+    ----------
+    table
+        A table with a release's name, plane and capacity in every row.
+    description
+        What is said of every system, such as how it was protected.
+    """
+    if not holds_systems(table):
+        raise ParameterError(
+            f"the table {table.name} has no systems to describe: Orange Button needs the columns"
+            f" {', '.join(NEEDED)}"
+        )
+    names, azimuths, tilts, capacities = (table.column(name) for name in NEEDED)
+    told = any(column.name == "planes" for column in table.columns)
+    planes = table.column("planes") if told else [None] * len(names)
+    found = []
+    for name, azimuth, tilt, capacity, own in zip(
+        names, azimuths, tilts, capacities, planes, strict=True
+    ):
+        arrays = own or [{"surface_azimuth": azimuth, "surface_tilt": tilt}]
+        found.append(_system(name, arrays, capacity, description))
+    return {"PVSystems": found}
+
+
+def orange_json(table: PublishedTable, *, description: str = "") -> str:
+    """Return the systems of a table as the text of an Orange Button document."""
+    systems = orange_button(table, description=description)
+    return json.dumps(systems, indent=1, ensure_ascii=False, allow_nan=False) + "\n"
+
+
+def _system(
+    name: str, planes: Sequence[Mapping[str, float]], capacity: float | None, description: str
+) -> dict[str, Any]:
+    system: dict[str, Any] = {"PVSystemID": {"Value": name}}
+    if description:
+        system["Description"] = {"Value": description}
+    if capacity is not None:
+        system["CapacityDC"] = {"Value": capacity, "Unit": "kW"}
+    return {**system, "PVArrays": [{"Orientation": _orientation(plane)} for plane in planes]}
+
+
+def _orientation(plane: Mapping[str, float]) -> dict[str, Any]:
+    return {
+        "OrientationAzimuth": _angle(plane["surface_azimuth"]),
+        "OrientationTilt": _angle(plane["surface_tilt"]),
+    }
+
+
+def _angle(degrees: float) -> dict[str, Any]:
+    return {"Value": degrees, "Unit": "Degree"}
+
+
+CAUTIONS = (
+    "Whatever is said of systems was drawn at random around what the readings show: use none of it"
+    " without its error.",
+    "A single row or cell says little about any one customer: that is intended.",
+    "Copies of this publication are the same draw: averaging them makes nothing more exact.",
+    "Other publications about the same systems add to the privacy loss.",
+)
+
+
+def readme(
+    publication: Publication,
+    files: list[str],
+    *,
+    published: datetime.date,
+    account: PublicationAccount | None = None,
+) -> str:
+    """Return a publication's README: what was protected, how well, and what not to conclude.
+
+    Parameters
+    ----------
+    publication
+        What is published.
+    files
+        Names of the files beside it.
+    published
+        On which day.
+    account
+        What the ledger says of it; None where there is none.
+    """
+    parts = [
+        f"# {publication.title}\n",
+        f"Published on {published.isoformat()}.\n",
+        "## What was protected\n",
+        _protected(publication, account),
+        "## The promise\n",
+        NO_ACCOUNT + "\n" if account is None else _promised(account),
+        "## How\n",
+        _made(publication, account),
+        "## Tables\n",
+        *(_described(table) for table in publication.tables),
+        "## What not to conclude\n",
+        _cautions(publication),
+        "## Files\n",
+        "".join(f"- `{name}`\n" for name in files),
+    ]
+    if publication.public:
+        chosen = json.dumps(publication.public, indent=1, ensure_ascii=False)
+        parts += ["## Public choices\n", f"```json\n{chosen}\n```\n"]
+    return "\n".join(parts)
+
+
+def _protected(publication: Publication, account: PublicationAccount | None) -> str:
+    guarantee, loss = publication.guarantee, household_loss(publication, account)
+    delta = loss.parameters.get("delta")
+    factor = f"{math.exp(loss.parameters['epsilon']):.3g} times"
+    kept = f"nothing here would be more than {factor} as likely or as unlikely to be published"
+    if delta is not None:
+        kept = (
+            f"every set of possible publications would be at most {factor} as likely as it is, plus"
+            f" {delta:g}, and the other way round"
+        )
+    lines = [
+        f"The unit of protection is **{loss.unit}**.",
+        statement(publication),
+        f"If it were replaced by any other, {kept}.",
+    ]
+    if not isinstance(guarantee.unit, System):
+        lines.append(
+            "A whole record is protected less: it is many such units, and their losses add up."
+        )
+    if isinstance(guarantee, ConditionalGuarantee):
+        lines.append("This holds only under the condition just named, not in the worst case.")
+    return " ".join(lines) + "\n"
+
+
+def _promised(account: PublicationAccount) -> str:
+    lines = [
+        f"Of the dataset {account.dataset}: {account.promise}.",
+        account.spending,
+        account.household_rule,
+        account.record,
+    ]
+    return "".join(f"- {line}\n" for line in lines)
+
+
+def _made(publication: Publication, account: PublicationAccount | None) -> str:
+    proof = publication.guarantee.proof
+    lines = [
+        f"{mechanisms(publication)} Proof, in Sunveil's documentation: {proof}.",
+        preprocessing(publication, account),
+        f"Post-processing: {post_processing(publication)}",
+    ]
+    return "\n\n".join(line for line in lines if line is not None) + "\n"
+
+
+def _described(table: PublishedTable) -> str:
+    rows = "".join(f"| `{c.name}` | {c.kind} | {c.about} |\n" for c in table.columns)
+    errors = [f"`{c.name}`" for c in table.columns if "error" in c.name]
+    stated = f"\nErrors are stated in {', '.join(errors)}.\n" if errors else ""
+    count = f"{len(table.rows)} row{'' if len(table.rows) == 1 else 's'}"
+    return (
+        f"### {table.name}\n\n{table.about} {count}.\n\n"
+        f"| column | type | what it holds |\n|---|---|---|\n{rows}{stated}"
+    )
+
+
+def _cautions(publication: Publication) -> str:
+    lines = (*CAUTIONS, *publication.public.get("cautions", ()))
+    return "".join(f"- {line}\n" for line in lines)
+
+
+Draw = Callable[["Figure"], None]
+
+
+# Frictionless' words for what a column holds, and pandas' for the same with gaps.
+KINDS = {"string": "string", "integer": "Int64", "number": "Float64", "array": "object"}
+
+
+# Lists are of planes. CSV has no lists: a flat table beside it has a row for each.
+PLANES_TYPE = "STRUCT(surface_azimuth DOUBLE, surface_tilt DOUBLE, share DOUBLE)[]"
+
+
+MEDIA = {
+    "csv": "text/csv",
+    "parquet": "application/vnd.apache.parquet",
+}
+
+
+_NAME = re.compile(r"[a-z0-9][a-z0-9._-]*")
+
+
+_SIZE = (6.4, 4.2)
+
+
+@checked
+def write_publication(
+    folder: Path | str,
+    publication: Publication,
+    *,
+    account: PublicationAccount | None = None,
+    figures: Mapping[str, Draw] | None = None,
+    curator: Curator | None = None,
+    published: datetime.date | None = None,
+) -> list[Path]:
+    """Write a publication into a new folder, whole or not at all, and return its files.
+
+    Parameters
+    ----------
+    folder
+        Where: a folder that does not exist, or an empty one.
+    publication
+        What to write; everything in it is public.
+    account
+        What the ledger says of it. Without, card and README say that there is none.
+    figures
+        Names, and functions that each draw on a new matplotlib figure; PNG and SVG are written.
+    curator
+        Who publishes, for the release card.
+    published
+        The day of publication; today, in UTC, when left out.
+    """
+    require_extras("publish", purpose="a publication")
+    target = real_path(Path(folder))
+    _check(target, publication, figures or {})
+    day = published or datetime.datetime.now(datetime.UTC).date()
+    made = target.with_name(f".{target.name}.{secrets.token_hex(4)}.part")
+    try:
+        target.parent.mkdir(parents=True, exist_ok=True)
+        made.mkdir()
+        _write_tables(made, publication, figures or {})
+        _describe(made, publication, account, curator=curator or Curator(), day=day)
+        names = sorted(path.name for path in made.iterdir())
+        for place in (*(made / name for name in names), made):
+            _sync(place)
+        made.rename(target)
+        _sync(target.parent)
+    except (OSError, duckdb.Error) as error:
+        reason = getattr(error, "strerror", None) or type(error).__name__
+        raise SunveilError(
+            f"the publication cannot be written to {target} ({reason}); nothing was left there, so"
+            " give a new folder on a disk with room that can be written"
+        ) from error
+    finally:  # an interrupt too must leave nothing behind
+        with suppress(OSError):
+            shutil.rmtree(made)
+    return [target / name for name in names]
+
+
+def _check(target: Path, publication: Publication, figures: Mapping[str, Draw]) -> None:
+    """Refuse, before anything is written, what cannot be written as it is meant."""
+    if target.exists() and (not target.is_dir() or any(target.iterdir())):
+        raise ParameterError(f"{target} exists and is not an empty folder; name a new one")
+    if not publication.tables:
+        raise ParameterError("a publication has at least one table")
+    names = [table.name for table in publication.tables] + list(figures)
+    if len(set(names)) != len(names) or not all(_NAME.fullmatch(name) for name in names):
+        raise ParameterError(
+            "tables and figures have distinct names of small letters, digits, hyphens and dots"
+        )
+    for table in publication.tables:
+        _check_table(table)
+
+
+def _check_table(table: PublishedTable) -> None:
+    columns = [column.name for column in table.columns]
+    if len(set(columns)) != len(columns) or not columns:
+        raise ParameterError(f"the table {table.name} has no columns, or two of one name")
+    for column in table.columns:
+        if column.kind not in KINDS:
+            raise ParameterError(
+                f"the column {column.name} of {table.name} is a {column.kind}; use"
+                f" {', '.join(KINDS)}"
+            )
+    if any(len(row) != len(columns) for row in table.rows):
+        raise ParameterError(f"the table {table.name} has rows of unequal length")
+
+
+def _write_tables(folder: Path, publication: Publication, figures: Mapping[str, Draw]) -> None:
+    for table in publication.tables:
+        _write_table(folder, table)
+        if holds_systems(table):
+            text = orange_json(table, description=str(publication.guarantee))
+            _write(folder / f"{table.name}.orange-button.json", text)
+    for name, draw in figures.items():
+        _write_figure(folder, name, draw)
+
+
+def _describe(
+    folder: Path,
+    publication: Publication,
+    account: PublicationAccount | None,
+    *,
+    curator: Curator,
+    day: datetime.date,
+) -> None:
+    """Write what is said of the tables and figures that a folder has."""
+    package = data_package(folder, publication, day=day)
+    if account is not None:
+        package["sunveil:account"] = account.to_dict()
+    _write(folder / "datapackage.json", _as_json(package))
+    card = release_card(publication, curator, published=day, account=account)
+    _write(folder / "release-card.yaml", card_yaml(card))
+    files = sorted({"README.md", *(path.name for path in folder.iterdir())})
+    text = readme(publication, files, published=day, account=account)
+    _write(folder / "README.md", text)
+
+
+def frame_of_table(table: PublishedTable) -> pd.DataFrame:
+    """Return a table as a pandas frame whose columns may have gaps."""
+    names = [column.name for column in table.columns]
+    frame = pd.DataFrame(list(table.rows), columns=names, dtype=object)
+    return frame.astype({column.name: KINDS[column.kind] for column in table.columns})
+
+
+def read_table(path: Path | str) -> pd.DataFrame:
+    """Return a published table, from its CSV or Parquet file, with texts as they were published.
+
+    The types are those of the ``datapackage.json`` beside it. CSV files hold texts that look like
+    formulas behind an apostrophe, which is taken away.
+    """
+    place = Path(path)
+    if place.suffix == ".parquet":
+        return pd.read_parquet(place)
+    package = json.loads(place.with_name("datapackage.json").read_text(encoding="utf-8"))
+    found = [each for each in package["resources"] if each["path"] == place.name]
+    if not found:
+        raise ParameterError(f"{place.name} is not a table that datapackage.json describes")
+    kinds = {field["name"]: field["type"] for field in found[0]["schema"]["fields"]}
+    frame = pd.read_csv(place, dtype="string", keep_default_na=False, na_values=[""])
+    frame.columns = pd.Index([restore(name) for name in frame.columns])
+    for name in frame.columns[[kinds[name] == "string" for name in frame.columns]]:
+        frame[name] = frame[name].map(restore, na_action="ignore")
+    return frame.astype({name: KINDS[kind] for name, kind in kinds.items()})
+
+
+def _write_table(folder: Path, table: PublishedTable) -> None:
+    frame = frame_of_table(table)
+    with duckdb.connect() as database:
+        database.register("published", frame)
+        database.register("published_csv", _without_formulas(frame, table))
+        for ending, source, options in (
+            ("csv", "published_csv", "FORMAT csv, HEADER"),
+            ("parquet", "published", "FORMAT parquet"),
+        ):
+            place = str(folder / f"{table.name}.{ending}").replace("'", "''")
+            name = defuse if ending == "csv" else str
+            chosen = ", ".join(_selected(each, name) for each in columns_in(table, ending))
+            database.execute(f"COPY (SELECT {chosen} FROM {source}) TO '{place}' ({options})")
+
+
+def _without_formulas(frame: pd.DataFrame, table: PublishedTable) -> pd.DataFrame:
+    """Return a frame whose texts no spreadsheet takes for formulas."""
+    texts = [column.name for column in table.columns if column.kind == "string"]
+    held = {name: frame[name].map(defuse, na_action="ignore").astype("string") for name in texts}
+    return frame.assign(**held).rename(columns=defuse)
+
+
+def columns_in(table: PublishedTable, ending: str) -> list[Column]:
+    """Return the columns of a table that a kind of file has: CSV has no lists."""
+    return [each for each in table.columns if each.kind != "array" or ending != "csv"]
+
+
+def _selected(column: Column, named: Callable[[str], str]) -> str:
+    name = '"' + named(column.name).replace('"', '""') + '"'
+    return f"CAST({name} AS {PLANES_TYPE}) AS {name}" if column.kind == "array" else name
+
+
+def data_package(folder: Path, publication: Publication, *, day: datetime.date) -> dict[str, Any]:
+    """Return the Frictionless description (Data Package 2.0) of a folder's tables.
+
+    Parameters
+    ----------
+    folder
+        Where the tables have been written.
+    publication
+        What they hold.
+    day
+        The day of publication.
+    """
+    resources = [
+        _resource(folder / f"{table.name}.{ending}", table)
+        for table in publication.tables
+        for ending in MEDIA
+    ]
+    return {
+        "$schema": "https://datapackage.org/profiles/2.0/datapackage.json",
+        "name": slug(publication.title),
+        "title": publication.title,
+        "description": str(publication.guarantee),
+        "created": f"{day.isoformat()}T00:00:00Z",
+        "resources": resources,
+        "sunveil:public": publication.public,
+    }
+
+
+def _resource(path: Path, table: PublishedTable) -> dict[str, Any]:
+    content = path.read_bytes()
+    ending = path.suffix[1:]
+    fields: dict[str, Any] = {
+        "name": slug(path.name),
+        "type": "table",
+        "path": path.name,
+        "title": table.name,
+        "description": f"{table.about} {SAID}" if ending == "csv" else table.about,
+        "format": ending,
+        "mediatype": MEDIA[ending],
+        "bytes": len(content),
+        "hash": f"sha256:{hashlib.sha256(content).hexdigest()}",
+        "schema": {
+            "fields": [
+                {"name": column.name, "type": column.kind, "description": column.about}
+                for column in columns_in(table, ending)
+            ],
+            "missingValues": [""],
+        },
+    }
+    if ending == "csv":
+        fields["encoding"] = "utf-8"
+    return fields
+
+
+def _write_figure(folder: Path, name: str, draw: Draw) -> None:
+    import matplotlib as mpl
+    from matplotlib.figure import Figure
+
+    figure = Figure(figsize=_SIZE, layout="constrained")
+    draw(figure)
+    # without dates and random names, so that one publication is always one folder
+    with mpl.rc_context({"svg.hashsalt": "sunveil"}):
+        for ending, metadata in (("png", {"Software": None}), ("svg", {"Date": None})):
+            page = io.BytesIO()
+            figure.savefig(page, format=ending, dpi=150, metadata=metadata)
+            (folder / f"{name}.{ending}").write_bytes(page.getvalue())
+
+
+def _write(path: Path, text: str) -> None:
+    path.write_text(text, encoding="utf-8", newline="\n")
+
+
+def _as_json(fields: dict[str, Any]) -> str:
+    return json.dumps(fields, indent=1, ensure_ascii=False, allow_nan=False) + "\n"
+
+
+def _sync(path: Path) -> None:
+    """Wait until a file, or the names in a folder, are on the disk."""
+    handle = os.open(path, os.O_RDONLY)
+    try:
+        os.fsync(handle)
+    finally:
+        os.close(handle)
+
+
+PACKAGE = "datapackage.json"
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class PublishedFleet:
+    """A publication as it was read: everything in it is public.
+
+    Parameters
+    ----------
+    tables
+        By name.
+    about
+        What each is, by name.
+    public
+        The public choices it was made with.
+    """
+
+    tables: Mapping[str, pd.DataFrame]
+    about: Mapping[str, str]
+    public: Mapping[str, Any]
+
+
+def read_published(path: Path | str) -> PublishedFleet:
+    """Return the publication in a folder, as a curator wrote it or the service gave it.
+
+    Parameters
+    ----------
+    path
+        The folder, or its ``datapackage.json``.
+    """
+    folder = Path(path)
+    folder = folder.parent if folder.name == PACKAGE else folder
+    try:
+        package = json.loads((folder / PACKAGE).read_text(encoding="utf-8"))
+        resources = {each["title"]: each for each in package["resources"]
+                     if each["format"] == "parquet"}  # fmt: skip
+        tables = {name: pd.read_parquet(folder / Path(each["path"]).name) for name, each in
+                  resources.items()}  # fmt: skip
+    except (OSError, ValueError, KeyError, TypeError) as error:
+        raise SourceError(
+            f"{folder} is no publication: its {PACKAGE} or a table that it names cannot be read"
+            f" ({type(error).__name__}); give the folder as it was published"
+        ) from error
+    about = {name: str(each.get("description", "")) for name, each in resources.items()}
+    return PublishedFleet(tables, about, package.get("sunveil:public", {}))
+
+
+def published_fleet(publication: Publication) -> PublishedFleet:
+    """Return a publication in memory as one that was read."""
+    return PublishedFleet(
+        {table.name: frame_of_table(table) for table in publication.tables},
+        {table.name: table.about for table in publication.tables},
+        publication.public,
+    )

@@ -1,0 +1,397 @@
+"""ReleaseFrame: profiles of all candidates (public)."""
+
+from __future__ import annotations
+
+import hashlib
+import math
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from functools import partial
+from itertools import chain
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sunveil._options import check_fields, checked
+from sunveil.engine.sky_tables import LOWEST
+from sunveil.errors import MeterError, ParameterError
+from sunveil.fleet.blocks import power_on, time_grid_of
+from sunveil.grids import Grid
+from sunveil.meters.record import Record, prepared
+from sunveil.meters.time_steps import clock_elsewhere
+from sunveil.paper.grid_and_bayesian_search import blocks
+from sunveil.privacy.guarantees import Unit
+from sunveil.pv_model import Sky, covered, sky_at, sun_at, unit_power
+from sunveil.releases.prior_and_votes import Mounts, PlanePairs, SingleAxisTrackers, mount_offsets
+from sunveil.releases.release_choices import Choices
+from sunveil.releases.score_kernels import Logs, RatioBins, log_power, log_profiles
+from sunveil.site import DAY, Array, TimeGrid
+from sunveil.weather.cache import WeatherCache
+from sunveil.weather.clear_sky import clearsky
+from sunveil.weather.weather_data import Weather
+
+# Instants of mounts that are modelled at once: what is made on the way stays in the cache, and
+# short records do not pay for many small pieces.
+_TOGETHER, _FEWEST = 65_536, 32
+
+
+Powers = NDArray[np.floating]
+
+
+def mount_profiles(
+    weather: Weather,
+    clear: Weather,
+    starts: NDArray[np.datetime64],
+    mounts: Mounts,
+    *,
+    choices: Choices,
+    ahead: float,
+    haze: float,
+    length: float,
+) -> Logs:
+    """Return the logarithm of every mount's mean profile over each interval.
+
+    Parameters
+    ----------
+    weather, clear
+        The weather that candidates are modelled under, and the clear sky over the same times.
+    starts
+        UTC start of every interval.
+    mounts
+        The mounts.
+    choices
+        Losses, albedo, heat and the floor of profiles.
+    ahead
+        How far the declared clock runs ahead. [minutes]
+    haze
+        How much hazier than the weather the sky is. [Linke turbidity]
+    length
+        Of an interval. [s]
+    """
+    # at one or two places of Gauss-Legendre, which count alike
+    places, _ = np.polynomial.legendre.leggauss(2 if length > 900.0 else 1)
+    early = np.timedelta64(round(ahead * 60.0), "s")
+    skies = []
+    for place in places:
+        offset = np.timedelta64(round((place + 1.0) / 2.0 * length), "s")
+        sky = sky_at(weather, starts - early + offset, clear)
+        skies.append(sky.hazier(haze).single())
+    out = np.empty((len(mounts), len(starts)), dtype=np.float32)
+    first = 0
+    for powers in _powers(skies, mounts, choices):
+        out[first : first + len(powers)] = log_profiles(powers, choices.tolerance.floor)
+        first += len(powers)
+    return out
+
+
+def _powers(skies: Sequence[Sky], mounts: Mounts, choices: Choices) -> Iterator[Powers]:
+    """Yield what mounts give per kW, some of them at a time, in their order."""
+    for _, part in blocks(mounts.singles, _together(skies)):
+        yield _mean_power(skies, [part.normals] * len(skies), choices)
+    if mounts.pairs is not None:
+        yield from _pair_powers(skies, mounts.pairs, choices)
+    if mounts.trackers is not None:
+        yield from _tracker_powers(skies, mounts.trackers, choices)
+
+
+def _together(skies: Sequence[Sky]) -> int:
+    """Return how many mounts are modelled at once."""
+    return max(_FEWEST, _TOGETHER // len(skies[0].sun))
+
+
+def _mean_power(skies: Sequence[Sky], normals: Sequence[Array], choices: Choices) -> Powers:
+    """Return the mean of what planes give under skies, with their normals under each."""
+    mean, *others = (
+        unit_power(sky, each, losses=choices.losses, albedo=choices.albedo, heat=choices.heat)
+        for sky, each in zip(skies, normals, strict=True)
+    )
+    for power in others:
+        mean += power
+    mean /= len(skies)
+    return mean
+
+
+def _pair_powers(skies: Sequence[Sky], pairs: PlanePairs, choices: Choices) -> Iterator[Powers]:
+    """Yield the sums of two planes each, which many pairs have in common."""
+    both = np.stack([np.concatenate([pairs.first, pairs.second]), np.tile(pairs.tilt, 2)])
+    (azimuth, tilt), place = np.unique(both, axis=1, return_inverse=True)
+    first, second = place.reshape(2, -1)
+    planes = np.concatenate(
+        [
+            _mean_power(skies, [part.normals] * len(skies), choices)
+            for _, part in blocks(Grid(azimuth, tilt), _together(skies))
+        ]
+    )
+    share, together = pairs.share[:, np.newaxis].astype(planes.dtype), _together(skies)
+    for begin in range(0, len(pairs), together):
+        some = slice(begin, begin + together)
+        yield share[some] * planes[first[some]] + (1.0 - share[some]) * planes[second[some]]
+
+
+def _tracker_powers(
+    skies: Sequence[Sky], trackers: SingleAxisTrackers, choices: Choices
+) -> Iterator[Powers]:
+    suns = [sky.sun.astype(np.float64) for sky in skies]
+    for number in range(len(trackers)):
+        turned = [trackers.normals(number, sun)[np.newaxis] for sun in suns]
+        yield _mean_power(skies, turned, choices)
+
+
+# A civil day begins at most this long before and after mean solar midnight: in Alaska by daylight
+# saving time and in the west of China, and in the east of Brazil and of Poland, with room. A
+# quarter of an hour of the first is for stamps that are taken for their intervals' middle. [s]
+MIDNIGHT_BEFORE, MIDNIGHT_AFTER = 12_600, 3_600
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Frame:
+    """What is public about a release.
+
+    Parameters
+    ----------
+    weather
+        The weather that candidates are modelled under.
+    time_grid
+        The intervals, whole solar days of them.
+    choices
+        Grids, tolerances and thresholds; those of scores are settled (:meth:`settled`).
+    mounts
+        What candidates stand on: single planes, and pairs and trackers where they are candidates.
+    lit
+        Which intervals are in daylight, by the declared clock; none about midnight.
+    days
+        Where each solar day begins among the lit intervals, and where the last ends.
+    dark
+        In which intervals the sun is well below the horizon, so that a net meter sees load alone;
+        none about midnight.
+    profiles
+        Logarithm of every mount's profile in the lit intervals, for every clock under every haze.
+    """
+
+    weather: Weather
+    time_grid: TimeGrid
+    choices: Choices
+    mounts: Mounts
+    lit: NDArray[np.bool_]
+    days: NDArray[np.int64]
+    dark: NDArray[np.bool_]
+    profiles: tuple[tuple[Logs, ...], ...]
+
+    def __post_init__(self) -> None:
+        check_fields(self)
+
+    def __len__(self) -> int:
+        return math.prod(self.shape)
+
+    @property
+    def grid(self) -> Grid:
+        """The effective plane of every mount."""
+        return self.mounts.grid
+
+    @property
+    def bins(self) -> RatioBins:
+        """The capacities under their tolerance."""
+        return RatioBins.of(self.choices.capacities, self.choices.tolerance)
+
+    @property
+    def nbytes(self) -> int:
+        """What the profiles take in memory. [bytes]"""
+        return sum(each.nbytes for each in chain.from_iterable(self.profiles))
+
+    @property
+    def shape(self) -> tuple[int, int, int]:
+        """How many clocks, mounts and capacities there are."""
+        return len(self.profiles), len(self.mounts), len(self.choices.capacities)
+
+    def fingerprint(self) -> str:
+        """Return a digest of all that a score is made with, besides the readings."""
+        digest = hashlib.sha256(self.choices.fingerprint().encode())
+        grid = self.grid
+        for part in (grid.surface_azimuth, grid.surface_tilt, self.lit, self.days, self.offsets()):
+            digest.update(np.ascontiguousarray(part).tobytes())
+        if self.choices.net is not None:
+            digest.update(self.dark.tobytes())
+        for profiles in chain.from_iterable(self.profiles):
+            digest.update(np.ascontiguousarray(profiles).tobytes())
+        return digest.hexdigest()
+
+    @checked
+    def settled(
+        self,
+        unit: Unit,
+        epsilon: float,
+        *,
+        differenced: bool = False,
+        time_grid: TimeGrid | None = None,
+    ) -> Frame:
+        """Return the frame with choices settled for a release; nothing is modelled anew.
+
+        Parameters
+        ----------
+        unit, epsilon
+            Of the release.
+        differenced
+            Whether the record holds differences of a register.
+        time_grid
+            The intervals of the record, where the frame is made for longer ones too.
+        """
+        grid = time_grid or self.time_grid
+        choices = self.choices.settled(unit, epsilon, grid, differenced=differenced)
+        found = replace(self, choices=choices)
+        return found.of_singles() if choices.mounts is None else found
+
+    def of_singles(self) -> Frame:
+        """Return the frame with single planes for its only candidates."""
+        mounts = Mounts(self.mounts.singles)
+        profiles = tuple(tuple(each[: len(mounts)] for each in hazes) for hazes in self.profiles)
+        choices = replace(self.choices, mounts=None, levels_behind=None)
+        return replace(self, choices=choices, mounts=mounts, profiles=profiles)
+
+    def offsets(self) -> NDArray[np.int64]:
+        """Return what the public prior adds to every level, one number for each mount."""
+        choices, offsets = self.choices, np.zeros(len(self.mounts), dtype=np.int64)
+        if choices.planes is not None and choices.levels_per_nat is not None:
+            offsets = mount_offsets(
+                choices.planes,
+                self.mounts,
+                choices.mounts,
+                self.weather.site.latitude,
+                levels_per_nat=choices.levels_per_nat,
+            )
+        offsets[len(self.mounts.singles) :] -= choices.levels_behind or 0
+        return offsets
+
+    @checked
+    def lit_flat(self, profiles: Logs) -> NDArray[np.int64]:
+        """Return in how many intervals of each day a flat plane has light, the first candidate."""
+        lit = np.isfinite(profiles[0]).astype(np.int64)
+        return np.add.reduceat(lit, self.days[:-1])
+
+    @checked
+    def readings(self, record: Record) -> Logs:
+        """Return the logarithm of a record's readings in the lit intervals."""
+        return log_power(power_on(self.time_grid, record)[self.lit])
+
+
+def check_clock(record: Record, longitude: float) -> None:
+    """Refuse a record whose clock cannot be that of its place.
+
+    Privacy
+    -------
+    Public: stamps and places are, and no reading is looked at.
+    """
+    # the weather may be of a cell whose middle is not the system's place
+    if (reason := clock_elsewhere(record.timezone, longitude, slack=0.1)) is not None:
+        raise ParameterError(f"system {record.system_id}: {reason}")
+
+
+def make_frame(
+    weather: Weather,
+    time_grid: TimeGrid,
+    choices: Choices | None = None,
+    *,
+    cache: WeatherCache | None = None,
+) -> Frame:
+    """Return the public frame of releases over a grid of times under some weather.
+
+    Parameters
+    ----------
+    weather
+        Public weather, which brings the place.
+    time_grid
+        The intervals.
+    choices
+        The public choices; the defaults when left out.
+    cache
+        Where clear skies are kept.
+    """
+    choices = choices or Choices()
+    times, length = time_grid.times, float(time_grid.step)
+    clear = _clear_sky(weather, time_grid, cache)
+    lit, dark = _lit(weather, clear, time_grid)
+    solar = times[lit].astype(np.int64) + round(weather.site.longitude * 240.0)
+    begins = np.flatnonzero(np.diff(solar // DAY, prepend=-1))
+    mounts = Mounts.of(choices.grid(), choices.mounts)
+    hazes = choices.hazes if weather.clear else (0.0,)
+    under = partial(
+        mount_profiles, weather, clear, times[lit], mounts, choices=choices, length=length
+    )
+    profiles = tuple(
+        tuple(under(ahead=ahead, haze=haze) for haze in hazes) for ahead in choices.clocks
+    )
+    days = np.append(begins, int(lit.sum())).astype(np.int64)
+    return Frame(weather, time_grid, choices, mounts, lit, days, dark, profiles)
+
+
+def check_daylight(
+    weather: Weather, time_grid: TimeGrid, *, cache: WeatherCache | None = None
+) -> None:
+    """Refuse times for which :func:`make_frame` would refuse, without modelling any candidate.
+
+    Parameters
+    ----------
+    weather, time_grid
+        Of the frame to be made.
+    cache
+        Where clear skies are kept.
+    """
+    _lit(weather, _clear_sky(weather, time_grid, cache), time_grid)
+
+
+@checked
+def frame_of(
+    record: Record,
+    weather: Weather,
+    choices: Choices | None = None,
+    *,
+    cache: WeatherCache | None = None,
+) -> Frame:
+    """Return the public frame for the days of a record.
+
+    Parameters
+    ----------
+    record
+        Read with ``cleaning="each"``; its readings are not looked at, but whether it is declared a
+        net meter.
+    weather
+        Public weather, which brings the place.
+    choices
+        The public choices; the defaults when left out.
+    cache
+        Where clear skies are kept.
+    """
+    time_grid = time_grid_of(prepared(record), longitude=weather.site.longitude)
+    asked = (choices or Choices()).for_meter(net=record.net)
+    return make_frame(weather, time_grid, asked, cache=cache)
+
+
+def _clear_sky(weather: Weather, time_grid: TimeGrid, cache: WeatherCache | None) -> Weather:
+    """Return the clear sky over a grid of times, two days more at either end."""
+    if weather.clear:
+        return weather
+    times, edge = time_grid.times, np.timedelta64(2, "D")
+    return clearsky(weather.site, f"{times[0] - edge}Z", f"{times[-1] + edge}Z", cache=cache)
+
+
+def _lit(
+    weather: Weather, clear: Weather, time_grid: TimeGrid
+) -> tuple[NDArray[np.bool_], NDArray[np.bool_]]:
+    """Return which intervals have daylight in their middle, and weather; and which are dark."""
+    middles = time_grid.times + np.timedelta64(round(time_grid.step / 2.0), "s")
+    sun = sun_at(clear, middles)
+    by_day = ~_about_midnight(time_grid, weather.site.longitude)
+    lit: NDArray[np.bool_] = (sun[:, 2] > LOWEST) & covered(weather, middles) & by_day
+    if not lit.any():
+        raise MeterError("the readings and the weather have no daylight in common")
+    return lit, np.asarray((sun[:, 2] < -LOWEST) & by_day)
+
+
+def _about_midnight(time_grid: TimeGrid, longitude: float) -> NDArray[np.bool_]:
+    """Return which intervals a civil day may begin or end in, or one before or after.
+
+    They count for nothing, so that a civil day is part of one solar day alone. One more after it,
+    since stamps that are taken for the start of their interval may be its end.
+    """
+    since = (time_grid.starts + round(longitude * 240.0)) % DAY
+    step = time_grid.step
+    return (since < MIDNIGHT_AFTER + step) | (since + step > DAY - MIDNIGHT_BEFORE)

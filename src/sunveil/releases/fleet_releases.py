@@ -1,0 +1,961 @@
+"""Private releases of a fleet's systems: roster, frames, scores computed ahead by threads."""
+
+from __future__ import annotations
+
+import csv
+import io
+import os
+import shutil
+import tempfile
+from collections import Counter, OrderedDict, deque
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
+from concurrent.futures import Future, ThreadPoolExecutor
+from contextlib import contextmanager
+from copy import copy
+from dataclasses import dataclass, field, replace
+from functools import partial
+from pathlib import Path
+from typing import Any, Protocol, Self, runtime_checkable
+
+import numpy as np
+import pandas as pd
+
+from sunveil._files import held
+from sunveil._options import check_fields, checked, instance
+from sunveil.errors import ParameterError, SourceError, SunveilError
+from sunveil.estimates.inference_options import FleetSettings
+from sunveil.fleet.blocks import power_on, time_grid_of
+from sunveil.fleet.open import FleetRecords, HeldRecord, open_records
+from sunveil.fleet.run_plan import Part
+from sunveil.grids import Cell
+from sunveil.household_keys import key_of
+from sunveil.ledger.promises import Promise
+from sunveil.meters.record import UNREAD, Record, RefusedSystem, prepared
+from sunveil.privacy.guarantees import Guarantee, System, Unit, check_release_epsilon
+from sunveil.releases.candidate_frame import Frame, check_clock, check_daylight, make_frame
+from sunveil.releases.expected_errors import mean_errors, typical_errors
+from sunveil.releases.release import Mechanism, Scored, score_record
+from sunveil.releases.release_answer import ExpectedErrors
+from sunveil.releases.release_choices import Choices
+from sunveil.site import Site, TimeGrid
+from sunveil.weather.cache import WeatherCache
+from sunveil.weather.sources import get_weather
+from sunveil.weather.weather_data import Weather
+
+PROOFS = {
+    "window": "docs/proofs/window.md",
+    "permute-and-flip": "docs/proofs/permute-and-flip.md",
+    "exponential": "docs/proofs/exponential.md",
+}
+
+
+# Called with how many systems are done, and of how many.
+OnProgress = Callable[[int, int], None]
+
+
+@dataclass(frozen=True, slots=True)
+class ReleaseTerms:
+    """What is asked of every system; :meth:`of` refuses what cannot be asked.
+
+    Parameters
+    ----------
+    unit, epsilon
+        What each release protects, and what it costs.
+    mechanism
+        The name under which the mechanism is charged.
+    choices
+        The public choices.
+    """
+
+    unit: Unit
+    epsilon: float
+    mechanism: str
+    choices: Choices
+
+    def __post_init__(self) -> None:
+        check_fields(self)
+
+    @classmethod
+    @checked
+    def of(
+        cls,
+        unit: Unit,
+        epsilon: float,
+        *,
+        mechanism: Mechanism | str = Mechanism.DEFAULT,
+        choices: Choices | None = None,
+        promise: Promise | None = None,
+    ) -> ReleaseTerms:
+        """Return the terms of releases.
+
+        Parameters
+        ----------
+        unit, epsilon
+            What each release protects, and what it costs.
+        mechanism
+            ``default``, ``exponential`` or ``permute-and-flip``.
+        choices
+            The public choices; the defaults when left out.
+        promise
+            What the releases are charged to. Under one with a δ the default is the exponential
+            mechanism, which costs a quarter of permute-and-flip there.
+        """
+        check_release_epsilon(epsilon)
+        concentrated = promise is not None and promise.delta > 0.0
+        if mechanism == Mechanism.DEFAULT and concentrated and not isinstance(unit, System):
+            mechanism = Mechanism.EXPONENTIAL
+        return cls(unit, epsilon, mechanism_name(mechanism, unit), choices or Choices())
+
+    def choices_for(self, *, net: bool) -> Choices:
+        """Return the public choices for meters of generation, or for those that are declared net.
+
+        How days vote is settled by the frames that are made with them.
+        """
+        return self.choices.for_meter(net=net)
+
+    @property
+    def net_choices(self) -> dict[str, Any]:
+        """What is chosen otherwise for net meters, as plain JSON types."""
+        usual, net = (self.choices_for(net=each).to_dict() for each in (False, True))
+        return {name: value for name, value in net.items() if usual.get(name) != value}
+
+    @property
+    def guarantee(self) -> Guarantee:
+        """What every release promises."""
+        return Guarantee(self.unit, self.epsilon, 0.0, PROOFS[self.mechanism])
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class SystemsPart:
+    """Some of the systems, whose draws are put aside together.
+
+    Parameters
+    ----------
+    number, size
+        Which part it is, and how many systems it has.
+    scores
+        Yields each system's name, its frame, and what its release is drawn from: private. It draws
+        nothing, so that it may be called again.
+    """
+
+    number: int
+    size: int
+    scores: Callable[[], Iterator[tuple[str, Frame, Scored]]]
+
+
+@runtime_checkable
+class SystemsToRelease(Protocol):
+    """Systems that can be released: records in memory, or a whole fleet on disk."""
+
+    def __len__(self) -> int:
+        """Return how many systems there are."""
+
+    @property
+    def draws_folder(self) -> Path | None:
+        """A private folder for draws that are not kept yet; None to hold them in memory."""
+
+    @property
+    def net(self) -> int:
+        """How many of the systems have meters that are declared net: public."""
+
+    def listed(self) -> Collection[str]:
+        """Return the names of all systems that are said to be there, with readings or without."""
+
+    def only(self, names: Collection[str]) -> Self:
+        """Return some of the systems, by name."""
+
+    def about(self) -> Mapping[str, str]:
+        """Return what is public of each system by its name: another text is another question."""
+
+    def check(self) -> None:
+        """Refuse systems that could not be released."""
+
+    def expected(self, terms: ReleaseTerms) -> ExpectedErrors:
+        """Return the errors to expect, averaged over the systems, from what is public of them."""
+
+    def parts(self, terms: ReleaseTerms) -> Iterator[SystemsPart]:
+        """Yield the systems part by part."""
+
+
+def mechanism_name(mechanism: Mechanism | str, unit: Unit) -> str:
+    """Return the name under which a mechanism is charged; the paper's is none of them."""
+    if mechanism not in (Mechanism.DEFAULT, Mechanism.EXPONENTIAL, "permute-and-flip"):
+        raise ParameterError(
+            "systems are published by the default mechanism, the exponential one or"
+            " permute-and-flip; the paper's is for single releases"
+        )
+    if isinstance(unit, System):
+        if mechanism != Mechanism.DEFAULT:
+            raise ParameterError(
+                "a whole system is released by the window, which is the default mechanism"
+            )
+        return "window"
+    return "exponential" if mechanism == Mechanism.EXPONENTIAL else "permute-and-flip"
+
+
+def ignore_progress(done: int, total: int) -> None:
+    """Tell nobody how many systems are done."""
+    del done, total
+
+
+@dataclass(frozen=True, slots=True)
+class FrameKey:
+    """What the systems of a frame have in common.
+
+    Parameters
+    ----------
+    cell
+        Number of the weather cell.
+    step, phase
+        Length of an interval, and how far after whole multiples of it they begin. [s]
+    first, last
+        Calendar years that the records begin and end in.
+    net
+        Whether their meters are declared net, which their frame is made for.
+    """
+
+    cell: int
+    step: int
+    phase: int
+    first: int
+    last: int
+    net: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Member:
+    """A system that is released.
+
+    Parameters
+    ----------
+    number, part
+        Its number in the table of systems, and the part of the fleet that its readings are in.
+    frame, time_grid
+        The frame that it is scored in, and the times of its own record.
+    differenced
+        Whether its record holds differences of a register.
+    shifts
+        How far its clock is off for each label that its stamps may have. [minutes]
+    """
+
+    number: int
+    part: int
+    frame: FrameKey
+    time_grid: TimeGrid
+    differenced: bool
+    shifts: tuple[float, ...]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class ReleaseRoster:
+    """The systems of a fleet that are released, and those that are not.
+
+    Parameters
+    ----------
+    members
+        By the system's name.
+    time_grids
+        Of every frame: one that holds the days of all its members. A record in a longer frame
+        than its own has the same score, since what is missing agrees with nothing, and since how
+        its days vote is settled by its own days.
+    refused
+        Who is not released, and why: public in itself, but for the curator, who can change it.
+    sizes
+        How many members each part has.
+    """
+
+    members: Mapping[str, Member]
+    time_grids: Mapping[FrameKey, TimeGrid]
+    refused: tuple[RefusedSystem, ...]
+    sizes: Mapping[int, int]
+
+    def __len__(self) -> int:
+        return len(self.members)
+
+    def only(self, names: Collection[str]) -> ReleaseRoster:
+        """Return the roster of some of the members, by name, in frames that hold their days."""
+        chosen = set(names)
+        members = {name: each for name, each in self.members.items() if name in chosen}
+        sizes = Counter(member.part for member in members.values())
+        return replace(self, members=members, time_grids=_time_grids(members), sizes=sizes)
+
+
+def make_roster(records: FleetRecords, on_progress: OnProgress) -> ReleaseRoster:
+    """Read a fleet once, and return who can be released.
+
+    Parameters
+    ----------
+    records
+        The fleet.
+    on_progress
+        Called with how many systems are done, after every part.
+
+    Privacy
+    -------
+    The roster depends on rows, stamps and places: on no reading, nor on which are missing.
+    """
+    context = records.context
+    members: dict[str, Member] = {}
+    refused: dict[str, RefusedSystem] = {each.system_id: each for each in context.systems.refused}
+    unread: dict[str, RefusedSystem] = {
+        each.reason: each for each in records.before() if each.kind == UNREAD
+    }
+    for part in records.plan.parts:
+        for each in records.of(part):
+            name = context.names[each.number] if isinstance(each, HeldRecord) else each.system_id
+            if isinstance(each, RefusedSystem) and each.kind == UNREAD:
+                unread[each.reason] = each
+            elif name in members:
+                del members[name]
+                reason = f"system {name} is in several files; join its readings into one"
+                refused[name] = RefusedSystem(name, "meter", reason)
+            elif isinstance(each, RefusedSystem):
+                refused.setdefault(name, each)
+            elif name not in refused:
+                members[name] = _member(each, part.number, records)
+        on_progress(len(members) + len(refused), len(context.names))
+    # a file that is named after a system is that system's own, and says nothing of others
+    files = {each.system_id for each in unread.values()}
+    common = any(file not in context.place for file in files)
+    for name in context.names:
+        if name not in members and name not in refused:
+            refused[name] = _unseen(name, name in files or common)
+    listed = sorted((*refused.values(), *unread.values()), key=lambda r: (r.system_id, r.reason))
+    sizes = Counter(member.part for member in members.values())
+    return ReleaseRoster(dict(sorted(members.items())), _time_grids(members), tuple(listed), sizes)
+
+
+def _member(held: HeldRecord, part: int, records: FleetRecords) -> Member:
+    cell = int(records.context.cells.of[held.number])
+    site = records.context.cells.cells[cell].site
+    grid = time_grid_of(held.record, longitude=site.longitude)
+    years = [int(end.astype("M8[Y]").astype(np.int64)) + 1970 for end in held.record.extent]
+    first, last = years
+    key = FrameKey(cell, grid.step, grid.first % grid.step, first, last, held.record.net)
+    record = held.record
+    return Member(held.number, part, key, grid, record.differenced, record.label_shifts)
+
+
+def _unseen(name: str, unread: bool) -> RefusedSystem:
+    if unread:
+        reason = f"system {name} has no readings in the files that can be read"
+        return RefusedSystem(name, "unreadable", reason)
+    end = "has no readings in the fleet; check its name in both"
+    return RefusedSystem(name, "no readings", f"system {name} {end}")
+
+
+def _time_grids(members: Mapping[str, Member]) -> dict[FrameKey, TimeGrid]:
+    """Return the times of every frame, which hold those of all its members."""
+    ends: dict[FrameKey, tuple[int, int]] = {}
+    for member in members.values():
+        own = member.time_grid
+        start, end = own.first, own.first + own.count * own.step
+        low, high = ends.get(member.frame, (start, end))
+        ends[member.frame] = min(low, start), max(high, end)
+    return {
+        key: TimeGrid(low, key.step, (high - low) // key.step) for key, (low, high) in ends.items()
+    }
+
+
+def refusals_csv(refused: tuple[RefusedSystem, ...]) -> str:
+    """Return who is refused and why as CSV text, with a header."""
+    out = io.StringIO()
+    writer = csv.writer(out, lineterminator="\n")
+    writer.writerow(("system_id", "kind", "reason"))
+    writer.writerows((each.system_id, each.kind, each.reason) for each in refused)
+    return out.getvalue()
+
+
+def about_system(
+    name: str, site: Site, weather: bool | str, time_grid: TimeGrid, *, net: bool = False
+) -> str:
+    """Return what is public of a system, as text: its name, its place, its weather and its days.
+
+    Ledgers hold digests of these texts: another wording is another question.
+
+    Parameters
+    ----------
+    name, site
+        The system and where it is.
+    weather
+        Whether it is a clear sky, or the name of a source of weather.
+    time_grid
+        The intervals of its release.
+    net
+        Whether its meter is declared net.
+    """
+    where = (site.latitude, site.longitude, site.altitude, weather)
+    minutes = time_grid.step / 60.0
+    days = f"start={time_grid.first}, interval_minutes={minutes!r}, count={time_grid.count}"
+    return f"({name!r}, {where!r}, Calendar({days}){', net' * net})"
+
+
+# Frames are kept up to so much; the latest one is kept however large it is. [bytes]
+KEPT = 256 * 2**20
+
+
+_MARGIN = pd.Timedelta(days=2)
+
+
+@dataclass(frozen=True, slots=True)
+class FleetWeather:
+    """Where the public weather of a fleet comes from.
+
+    Parameters
+    ----------
+    cells
+        The weather cells.
+    weather
+        ``"clearsky"``, ``"nsrdb"`` or ``"pvgis"``.
+    server
+        What a server of weather must be told.
+    cache
+        Where weather is kept.
+    """
+
+    cells: tuple[Cell, ...]
+    weather: str = "clearsky"
+    server: Mapping[str, Any] = field(default_factory=dict)
+    cache: WeatherCache | None = None
+
+    def over(self, cell: int, time_grid: TimeGrid) -> Weather:
+        """Return the weather of a cell over a grid of times."""
+        first, last = (pd.Timestamp(end, tz="UTC") for end in time_grid.times[[0, -1]])
+        site = self.cells[cell].site
+        span = first - _MARGIN, last + _MARGIN
+        return get_weather(self.weather, site, *span, cache=self.cache, **self.server)
+
+    def check(self, key: FrameKey, time_grid: TimeGrid) -> None:
+        """Refuse a frame that cannot be made."""
+        with self._named(key):
+            check_daylight(self.over(key.cell, time_grid), time_grid, cache=self.cache)
+
+    def frame(self, key: FrameKey, time_grid: TimeGrid, choices: Choices) -> Frame:
+        """Return a frame, or say in one sentence where none can be had.
+
+        Parameters
+        ----------
+        key, time_grid
+            What its systems have in common, and its times.
+        choices
+            The public choices.
+        """
+        with self._named(key):
+            return make_frame(self.over(key.cell, time_grid), time_grid, choices, cache=self.cache)
+
+    @contextmanager
+    def _named(self, key: FrameKey) -> Iterator[None]:
+        """Say of which systems it is that a frame cannot be had."""
+        try:
+            yield
+        except SunveilError as error:
+            site = self.cells[key.cell].site
+            raise SourceError(
+                f"systems near {site.latitude:g}, {site.longitude:g} cannot be released: {error};"
+                " leave them out of the table of systems, or try again"
+            ) from None
+
+
+class FrameCache:
+    """The frames of a roster, made when they are asked for; the latest used ones are kept.
+
+    Parameters
+    ----------
+    roster, weather
+        Who is released, under which weather.
+    terms
+        What is asked of every system, with the public choices.
+    kept
+        How much to keep. [bytes]
+    """
+
+    def __init__(
+        self,
+        roster: ReleaseRoster,
+        weather: FleetWeather,
+        terms: ReleaseTerms,
+        *,
+        kept: int = KEPT,
+    ) -> None:
+        self._roster, self._weather, self._terms, self._most = roster, weather, terms, kept
+        self._kept: OrderedDict[FrameKey, Frame] = OrderedDict()
+
+    def __len__(self) -> int:
+        return len(self._kept)
+
+    def of(self, key: FrameKey) -> Frame:
+        """Return the frame of some systems."""
+        if key in self._kept:
+            self._kept.move_to_end(key)
+            return self._kept[key]
+        # room is made first, so that the new frame does not come on top of all that is kept
+        while self._kept and self._size() > self._most // 2:
+            self._kept.popitem(last=False)
+        time_grid, terms = self._roster.time_grids[key], self._terms
+        choices = terms.choices_for(net=key.net)
+        choices = choices.affordable(terms.unit, terms.epsilon, time_grid)
+        frame = self._weather.frame(key, time_grid, choices)
+        self._kept[key] = frame
+        while len(self._kept) > 1 and self._size() > self._most:
+            self._kept.popitem(last=False)
+        return frame
+
+    def _size(self) -> int:
+        return sum(frame.nbytes for frame in self._kept.values())
+
+
+def check_frames(roster: ReleaseRoster, weather: FleetWeather) -> None:
+    """Refuse a roster of which a frame cannot be made.
+
+    Parameters
+    ----------
+    roster, weather
+        Who is released, under which weather.
+    """
+    for key, time_grid in roster.time_grids.items():
+        weather.check(key, time_grid)
+
+
+def expected_errors(
+    roster: ReleaseRoster, weather: FleetWeather, terms: ReleaseTerms
+) -> ExpectedErrors:
+    """Return the errors to expect, averaged over the systems.
+
+    Parameters
+    ----------
+    roster, weather
+        Who is released, under which weather.
+    terms
+        What is asked of every system.
+    """
+    # they depend on a record's days, on the length of its intervals, on whether it is a
+    # register's or a net meter's, and on what its stamps name
+    alike = Counter(
+        (
+            each.time_grid,
+            each.differenced,
+            each.frame.net,
+            each.shifts,
+            round(weather.cells[each.frame.cell].site.latitude),
+        )
+        for each in roster.members.values()
+    )
+    found: Counter[ExpectedErrors] = Counter()
+    for (time_grid, differenced, net, shifts, latitude), count in alike.items():
+        errors = typical_errors(
+            time_grid,
+            terms.choices_for(net=net),
+            clear=weather.weather == "clearsky",
+            protect=terms.unit,
+            epsilon=terms.epsilon,
+            differenced=differenced,
+            shifts=shifts,
+            latitude=latitude,
+        )
+        found[errors] += count
+    return mean_errors(found)
+
+
+ScoredSystem = tuple[str, Frame, Scored]
+
+
+def score_part(
+    records: FleetRecords,
+    roster: ReleaseRoster,
+    part: Part,
+    *,
+    frames: FrameCache,
+    terms: ReleaseTerms,
+    workers: int,
+) -> Iterator[ScoredSystem]:
+    """Yield the scores of a part, systems that share a frame one after another.
+
+    Parameters
+    ----------
+    records, roster
+        The fleet's readings, and who of it is released.
+    part
+        Which part of it.
+    frames
+        The public frames.
+    terms
+        What is asked of every system.
+    workers
+        How many scores are made at a time.
+
+    Privacy
+    -------
+    None: scores are as private as the readings. Nothing is drawn here, so that a score may be made
+    by any thread, and made again.
+    """
+    members, names = roster.members, records.context.names
+    cases = [
+        (names[each.number], member, each)
+        for each in records.of(part)
+        if isinstance(each, HeldRecord)
+        and (member := members.get(names[each.number])) is not None
+        and member.part == part.number
+    ]
+    if len(cases) != roster.sizes.get(part.number, 0):
+        raise SourceError("the fleet was changed while it was being read; start again")
+    cases.sort(key=lambda case: (repr(case[1].frame), case[1].number))
+
+    def one(name: str, frame: Frame, member: Member, record: Record) -> ScoredSystem:
+        # by the member's own days, so that no other system's change how its days vote
+        own = frame.settled(
+            terms.unit,
+            terms.epsilon,
+            differenced=member.differenced,
+            time_grid=member.time_grid,
+        )
+        return name, own, score_record(own, record, terms.unit)
+
+    jobs = (
+        partial(one, name, frames.of(member.frame), member, each.record)
+        for name, member, each in cases
+    )
+    yield from _in_order(jobs, workers)
+
+
+def _in_order(jobs: Iterable[Callable[[], ScoredSystem]], workers: int) -> Iterator[ScoredSystem]:
+    """Yield what jobs return, in their order, some of them worked on ahead in threads."""
+    running: deque[Future[ScoredSystem]] = deque()
+    with ThreadPoolExecutor(workers, thread_name_prefix="sunveil-score") as pool:
+        try:
+            for job in jobs:
+                running.append(pool.submit(job))
+                if len(running) > workers:
+                    yield running.popleft().result()
+            while running:
+                yield running.popleft().result()
+        finally:
+            pool.shutdown(wait=True, cancel_futures=True)
+
+
+# Says that a folder is a run's own, which may be removed.
+_MARKER = ".sunveil-work"
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class OpenFleet:
+    """A fleet that has been looked through, with everything that is public of its releases.
+
+    Parameters
+    ----------
+    records
+        The readings, to be read part by part: private.
+    roster
+        Who is released, and who is not.
+    weather
+        The public weather.
+    workers
+        How many scores are made at a time.
+    """
+
+    records: FleetRecords
+    roster: ReleaseRoster
+    weather: FleetWeather
+    workers: int
+
+    def __len__(self) -> int:
+        return len(self.roster)
+
+    def __repr__(self) -> str:
+        return f"OpenFleet({len(self.roster)} systems, private)"
+
+    @property
+    def draws_folder(self) -> Path:
+        """A private folder for draws that are not kept yet, of its own for these very readings."""
+        return self.records.context.job.folder
+
+    @property
+    def refused(self) -> tuple[RefusedSystem, ...]:
+        """Who is not released, and why, for the curator."""
+        return self.roster.refused
+
+    @property
+    def net(self) -> int:
+        """How many of the systems have meters that are declared net: public."""
+        return sum(member.frame.net for member in self.roster.members.values())
+
+    def listed(self) -> Collection[str]:
+        """Return the names in the table of systems, with readings or without."""
+        return self.records.context.names
+
+    def only(self, names: Collection[str]) -> OpenFleet:
+        """Return some of the systems, by name; readings of parts without any are not read again."""
+        return replace(self, roster=self.roster.only(names))
+
+    def about(self) -> dict[str, str]:
+        """Return what is public of each system by its name."""
+        cells, weather = self.weather.cells, self.weather.weather
+        return {
+            name: about_system(
+                name,
+                cells[member.frame.cell].site,
+                weather,
+                member.time_grid,
+                net=member.frame.net,
+            )
+            for name, member in self.roster.members.items()
+        }
+
+    def check(self) -> None:
+        """Refuse places where nothing can be released."""
+        check_frames(self.roster, self.weather)
+
+    def expected(self, terms: ReleaseTerms) -> ExpectedErrors:
+        """Return the errors to expect, averaged over the systems."""
+        return expected_errors(self.roster, self.weather, terms)
+
+    def parts(self, terms: ReleaseTerms) -> Iterator[SystemsPart]:
+        """Yield the parts of the fleet, each read when its scores are asked for."""
+        frames = FrameCache(self.roster, self.weather, terms)
+        for part in self.records.plan.parts:
+            if not self.roster.sizes.get(part.number, 0):
+                continue
+            scores = partial(
+                score_part,
+                self.records,
+                self.roster,
+                part,
+                frames=frames,
+                terms=terms,
+                workers=self.workers,
+            )
+            yield SystemsPart(part.number, self.roster.sizes.get(part.number, 0), scores)
+
+
+@contextmanager
+@checked
+def open_fleet(
+    fleet: Path | str,
+    systems: Path | str,
+    *,
+    settings: FleetSettings | None = None,
+    server: Mapping[str, Any] | None = None,
+    work: Path | str | None = None,
+    workers: int | None = None,
+    cache: WeatherCache | None = None,
+    on_progress: OnProgress = ignore_progress,
+) -> Iterator[OpenFleet]:
+    """Look through a fleet, and hold it open for releases.
+
+    Parameters
+    ----------
+    fleet
+        Parquet, long or with lists, or a folder of files.
+    systems
+        Where the systems are; see :func:`~sunveil.fleet.systems_table.read_systems`.
+    settings
+        How to read the meters, and which weather to take; every reading is taken alone.
+    server
+        What a server of weather must be told: ``api_key``, ``email``.
+    work
+        A private folder for what is needed on the way, new or empty. It stays when a run is
+        stopped, and is removed at the end; of its own, and gone in any case, when left out.
+    workers
+        How many scores are made at a time; as many as there are processors when left out.
+    cache
+        Where weather is kept.
+    on_progress
+        Called with how many systems have been looked at, and of how many.
+
+    Privacy
+    -------
+    None: readings are held open. Who is refused depends on rows, stamps and places alone.
+    """
+    count = (os.cpu_count() or 1) if workers is None else workers
+    if not 1 <= count <= 1024:
+        raise ParameterError(f"workers must be between 1 and 1024, and {workers} is not")
+    with _folder(None if work is None else Path(os.path.realpath(work))) as folder:
+        settings = settings or FleetSettings()
+        records = open_records(Path(fleet), Path(systems), folder, settings=settings, workers=count)
+        roster = make_roster(records, on_progress)
+        if not len(roster):
+            reasons = sorted({each.reason for each in roster.refused})
+            raise SourceError(
+                f"no system of the fleet can be released; the first reason: {reasons[0]}"
+            )
+        weather = FleetWeather(
+            records.context.cells.cells, settings.weather, dict(server or {}), cache
+        )
+        yield OpenFleet(records, roster, weather, count)
+
+
+def _check_own(work: Path) -> None:
+    """Refuse a folder with anything in it that no run has left there: it is removed at the end."""
+    left = (work / _MARKER).is_file() or any(work.glob("*/drawn-*/part-*.json"))
+    if not left and any(each.name != ".lock" for each in work.iterdir()):
+        raise ParameterError(
+            "work must be a new or an empty folder, since it is removed at the end; name another"
+        )
+
+
+@contextmanager
+def _folder(work: Path | None) -> Iterator[Path]:
+    if work is None:
+        with tempfile.TemporaryDirectory(prefix="sunveil-") as name:
+            yield Path(name)
+        return
+    try:
+        work.mkdir(mode=0o700, parents=True, exist_ok=True)
+    except OSError:
+        raise ParameterError(
+            f"{work} cannot be made, which a fleet needs on the way; check the folder above it"
+        ) from None
+    _check_own(work)
+    with held(work):
+        (work / _MARKER).touch(mode=0o600)
+        needed = False
+        try:
+            yield work
+        except BaseException:
+            # what was drawn on a charge is worth keeping; nothing else is
+            needed = any(work.glob("*/drawn-*/part-*.json"))
+            raise
+        finally:
+            if not needed:
+                shutil.rmtree(work, ignore_errors=True)
+
+
+WeatherOf = Callable[[Record], Weather]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _SameFrame:
+    """Records that share one frame, since frames are large and made one by one."""
+
+    weather: Weather
+    time_grid: TimeGrid
+    net: bool
+    records: list[Record] = field(default_factory=list)
+
+
+class MemorySystems:
+    """Records in memory, each with its public weather: private.
+
+    Parameters
+    ----------
+    records
+        The systems, read with ``cleaning="each"``.
+    weather_of
+        The public weather of a record. Give the same object for records of one place, so that
+        their profiles are computed once.
+    cache
+        Where clear skies are kept.
+    """
+
+    # what is drawn stays in memory until it is kept
+    draws_folder = None
+
+    @checked
+    def __init__(
+        self,
+        records: Iterable[Record],
+        weather_of: WeatherOf,
+        *,
+        cache: WeatherCache | None = None,
+    ) -> None:
+        self.records = tuple(records)
+        for record in self.records:
+            instance("records", record, Record, give="records, as a reader of meters returns them")
+        self._cache = cache
+        self._checked = False
+        if not self.records:
+            raise ParameterError("there are no systems to publish; name at least one")
+        if len({key_of(record.system_id) for record in self.records}) != len(self.records):
+            raise ParameterError("a system is named twice; each system is one row of a publication")
+        groups: dict[tuple[int, TimeGrid, bool], _SameFrame] = {}
+        for record in self.records:
+            weather = weather_of(record)
+            check_clock(record, weather.site.longitude)
+            time_grid = time_grid_of(prepared(record), longitude=weather.site.longitude)
+            key = id(weather), time_grid, record.net
+            made = _SameFrame(weather, time_grid, record.net)
+            groups.setdefault(key, made).records.append(record)
+        self._groups = list(groups.values())
+
+    def __len__(self) -> int:
+        return len(self.records)
+
+    def __repr__(self) -> str:
+        return f"MemorySystems({len(self.records)} systems, private)"
+
+    @property
+    def net(self) -> int:
+        """How many of the systems have meters that are declared net: public."""
+        return sum(record.net for record in self.records)
+
+    def listed(self) -> list[str]:
+        """Return the names of the systems."""
+        return [record.system_id for record in self.records]
+
+    def only(self, names: Collection[str]) -> MemorySystems:
+        """Return some of the systems, by name."""
+        found, chosen = copy(self), set(names)
+        found.records = tuple(each for each in self.records if each.system_id in chosen)
+        groups = (
+            replace(group, records=[each for each in group.records if each.system_id in chosen])
+            for group in self._groups
+        )
+        found._groups = [group for group in groups if group.records]
+        return found
+
+    def about(self) -> dict[str, str]:
+        """Return what is public of each system by its name."""
+        return {
+            record.system_id: about_system(
+                record.system_id,
+                group.weather.site,
+                group.weather.clear,
+                group.time_grid,
+                net=group.net,
+            )
+            for group in self._groups
+            for record in group.records
+        }
+
+    def check(self) -> None:
+        """Refuse records that could not be released."""
+        if self._checked:
+            return
+        for group in self._groups:
+            check_daylight(group.weather, group.time_grid, cache=self._cache)
+            for record in group.records:
+                power_on(group.time_grid, record)
+        self._checked = True
+
+    def expected(self, terms: ReleaseTerms) -> ExpectedErrors:
+        """Return the errors to expect, averaged over the records."""
+        found: Counter[ExpectedErrors] = Counter()
+        for group in self._groups:
+            kinds = Counter((each.differenced, each.label_shifts) for each in group.records)
+            for (differenced, shifts), count in kinds.items():
+                errors = typical_errors(
+                    group.time_grid,
+                    terms.choices_for(net=group.net),
+                    clear=group.weather.clear,
+                    protect=terms.unit,
+                    epsilon=terms.epsilon,
+                    differenced=differenced,
+                    shifts=shifts,
+                    latitude=group.weather.site.latitude,
+                )
+                found[errors] += count
+        return mean_errors(found)
+
+    def parts(self, terms: ReleaseTerms) -> Iterator[SystemsPart]:
+        """Yield the systems that share a frame as one part."""
+        for number, group in enumerate(self._groups):
+            yield SystemsPart(number, len(group.records), partial(self._scores, group, terms))
+
+    def _scores(
+        self, group: _SameFrame, terms: ReleaseTerms
+    ) -> Iterator[tuple[str, Frame, Scored]]:
+        choices = terms.choices_for(net=group.net)
+        choices = choices.affordable(terms.unit, terms.epsilon, group.time_grid)
+        frame = make_frame(group.weather, group.time_grid, choices, cache=self._cache)
+        for record in group.records:
+            own = frame.settled(terms.unit, terms.epsilon, differenced=record.differenced)
+            yield record.system_id, own, score_record(own, record, terms.unit)

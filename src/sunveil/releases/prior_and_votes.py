@@ -1,0 +1,509 @@
+"""Public prior, equivalent epsilon, candidate layouts."""
+
+from __future__ import annotations
+
+import itertools
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sunveil._options import check_fields, checked, number
+from sunveil.errors import ParameterError
+from sunveil.grids import Grid
+from sunveil.privacy.guarantees import Days, Readings, check_epsilon, reach
+from sunveil.releases.release_answer import ReleasedPlane, ReleasedTracker
+from sunveil.site import Array, TimeGrid, normals
+
+# Azimuth of what has none. [degrees]
+SOUTH = 180.0
+
+
+# The two planes of a roof stand back to back, or on a corner of the house. [degrees]
+RIDGE, CORNER = 180.0, 90.0
+
+
+# A summed normal that leans by less has no azimuth.
+FLAT = 1e-9
+
+
+@dataclass(frozen=True, slots=True)
+class MountChoices:
+    """Which pairs of planes and which trackers are candidates beside single planes: public.
+
+    The two planes of a pair have one tilt and stand 180° apart, as on a ridge, or 90°, as on a
+    corner. Trackers turn about a horizontal axis.
+
+    Parameters
+    ----------
+    azimuth_step
+        Spacing of the azimuths of pairs; it divides 90. [degrees]
+    tilts
+        Tilts of pairs: below about 15° nothing tells two planes from one. [degrees]
+    shares
+        Shares of the capacity on the larger plane, from 0.5 to below 1; each is tried on both.
+    axis_step
+        Spacing of the axes of trackers, from 90 to below 270. [degrees]
+    gcrs
+        Ground coverage ratios of trackers that turn back at low sun; those that do not are tried,
+        too.
+    max_angle
+        How far trackers turn from horizontal. [degrees]
+    pairs, trackers
+        Shares of all systems that have two planes, and that track: the public prior of both.
+    margin
+        By how much more of what a record can say at most, all readings by day or all votes of its
+        days, they must be agreed with than single planes. No real plane is quite as it is modelled,
+        and two planes can always be bent to it a little more; that grows with ε, as a prior
+        does not.
+    readings_worth, days_worth
+        The least worth of a release of readings, or of days, in which they are candidates
+        (``worth``): below, the number of planes cannot be told.
+    """
+
+    azimuth_step: float = 7.5
+    tilts: tuple[float, ...] = (15.0, 20.0, 25.0, 31.0, 39.0)
+    shares: tuple[float, ...] = (0.5, 0.67)
+    axis_step: float = 15.0
+    gcrs: tuple[float, ...] = (0.35, 0.5)
+    max_angle: float = 55.0
+    pairs: float = 0.3
+    trackers: float = 0.01
+    margin: float = 0.008
+    readings_worth: float = 0.2
+    days_worth: float = 0.7
+
+    def __post_init__(self) -> None:
+        for what, step, whole in (
+            ("pairs", self.azimuth_step, CORNER),
+            ("axes", self.axis_step, 180.0),
+        ):
+            if not (5.0 <= step <= 90.0 and abs(whole / step - round(whole / step)) < 1e-9):
+                raise ParameterError(
+                    f"the step of {what} is 5 degrees or more and divides {whole:g}"
+                )
+        if not all(0.0 < tilt <= 90.0 for tilt in self.tilts):
+            raise ParameterError("tilts of pairs are above 0 and at most 90 degrees")
+        if not all(0.5 <= share < 1.0 for share in self.shares):
+            raise ParameterError("shares of the larger plane are from 0.5 to below 1")
+        if not all(0.0 < gcr < 1.0 for gcr in self.gcrs) or not 0.0 < self.max_angle <= 90.0:
+            raise ParameterError(
+                "trackers have coverage ratios between 0 and 1, and turn by up to 90 degrees"
+            )
+        if not (self.tilts and self.shares):
+            raise ParameterError("pairs have at least one tilt and one share")
+        if not (self.pairs > 0.0 and self.trackers > 0.0 and self.pairs + self.trackers < 1.0):
+            raise ParameterError(
+                "the shares of pairs and of trackers are above 0 and below 1 together"
+            )
+        if not 0.0 <= self.margin <= 1.0:
+            raise ParameterError("the margin of pairs and trackers is a share, from 0 to 1")
+        if not (self.readings_worth >= 0.0 and self.days_worth >= 0.0):
+            raise ParameterError("pairs and trackers are candidates from a worth of 0 or more on")
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the choices as plain JSON types."""
+        return {
+            "azimuth_step_degrees": self.azimuth_step,
+            "tilts_degrees": list(self.tilts),
+            "shares": list(self.shares),
+            "axis_step_degrees": self.axis_step,
+            "gcrs": list(self.gcrs),
+            "max_angle_degrees": self.max_angle,
+            "pairs": self.pairs,
+            "trackers": self.trackers,
+            "margin": self.margin,
+            "readings_worth": self.readings_worth,
+            "days_worth": self.days_worth,
+        }
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class PlanePairs:
+    """Pairs of planes of one tilt, one entry each.
+
+    Parameters
+    ----------
+    first, second
+        Azimuths of the two planes. [degrees]
+    tilt
+        Of both. [degrees]
+    share
+        Of the capacity on the first, which has as much as the second or more.
+    """
+
+    first: Array
+    second: Array
+    tilt: Array
+    share: Array
+
+    def __len__(self) -> int:
+        return len(self.tilt)
+
+    @classmethod
+    def of(cls, choices: MountChoices) -> PlanePairs:
+        """Return all pairs of some choices, each once."""
+        found: list[tuple[float, float, float, float]] = []
+        azimuths = np.arange(0.0, 360.0 - 1e-9, choices.azimuth_step).tolist()
+        for tilt, share, azimuth in itertools.product(choices.tilts, choices.shares, azimuths):
+            # of equal shares each pair would come up twice
+            ridge = [RIDGE] if share > 0.5 or azimuth < RIDGE else []
+            corners = [CORNER, -CORNER] if share > 0.5 else [CORNER]
+            turned = [(azimuth + turn) % 360.0 for turn in ridge + corners]
+            found += [(azimuth, other, tilt, share) for other in turned]
+        return cls(*np.array(found).reshape(-1, 4).T.copy())
+
+    @property
+    def effective(self) -> tuple[Array, Array]:
+        """Azimuths and tilts of the planes with the summed normals. [degrees]"""
+        one, other = (normals(azimuth, self.tilt) for azimuth in (self.first, self.second))
+        east, north, up = (self.share[:, None] * one + (1.0 - self.share)[:, None] * other).T
+        level = np.hypot(east, north)
+        azimuth = np.degrees(np.arctan2(east, north)) % 360.0
+        tilt = np.degrees(np.arctan2(level, up))
+        return np.where(level < FLAT, SOUTH, azimuth), np.where(level < FLAT, 0.0, tilt)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class SingleAxisTrackers:
+    """Trackers with a horizontal axis, one entry each.
+
+    Parameters
+    ----------
+    axis_azimuth
+        Where the axis points. [degrees]
+    gcr
+        Ground coverage ratio, 0 for those that do not turn back.
+    max_angle
+        How far all of them turn from horizontal. [degrees]
+    """
+
+    axis_azimuth: Array
+    gcr: Array
+    max_angle: float
+
+    def __len__(self) -> int:
+        return len(self.axis_azimuth)
+
+    @classmethod
+    def of(cls, choices: MountChoices) -> SingleAxisTrackers:
+        """Return all trackers of some choices."""
+        axes = np.arange(90.0, 270.0 - 1e-9, choices.axis_step)
+        ratios = np.array([0.0, *choices.gcrs])
+        return cls(np.repeat(axes, len(ratios)), np.tile(ratios, len(axes)), choices.max_angle)
+
+    def normals(self, number: int, sun: Array) -> Array:
+        """Return the unit normals of a tracker's modules, by pvlib.
+
+        Parameters
+        ----------
+        number
+            Which tracker.
+        sun
+            Unit vectors (east, north, up) to the sun, shape (n, 3).
+        """
+        import pvlib
+
+        gcr = float(self.gcr[number])
+        turned = pvlib.tracking.singleaxis(
+            np.degrees(np.arccos(np.clip(sun[:, 2], -1.0, 1.0))),
+            np.degrees(np.arctan2(sun[:, 0], sun[:, 1])) % 360.0,
+            axis_tilt=0.0,
+            axis_azimuth=float(self.axis_azimuth[number]),
+            max_angle=self.max_angle,
+            backtrack=gcr > 0.0,
+            gcr=gcr or 0.5,  # which nothing looks at without backtracking
+        )
+        # where the sun is down it lies flat
+        azimuth, tilt = (np.nan_to_num(turned[f"surface_{each}"]) for each in ("azimuth", "tilt"))
+        return normals(azimuth, tilt)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Mounts:
+    """A public list of mounts: single planes, then pairs, then trackers.
+
+    Parameters
+    ----------
+    singles
+        Single planes, the flat one first.
+    pairs, trackers
+        Those that are candidates too; None where single planes are all.
+    """
+
+    singles: Grid
+    pairs: PlanePairs | None = None
+    trackers: SingleAxisTrackers | None = None
+
+    @classmethod
+    def of(cls, singles: Grid, choices: MountChoices | None) -> Mounts:
+        """Return single planes, and the pairs and trackers of some choices."""
+        if choices is None:
+            return cls(singles)
+        return cls(singles, PlanePairs.of(choices), SingleAxisTrackers.of(choices))
+
+    def __len__(self) -> int:
+        return sum(self.sizes)
+
+    @property
+    def sizes(self) -> tuple[int, int, int]:
+        """How many single planes, pairs and trackers there are."""
+        pairs, trackers = (0 if each is None else len(each) for each in (self.pairs, self.trackers))
+        return len(self.singles), pairs, trackers
+
+    @property
+    def grid(self) -> Grid:
+        """The effective plane of every mount: that of the summed normal, or of modules at rest."""
+        azimuths, tilts = [self.singles.surface_azimuth], [self.singles.surface_tilt]
+        if self.pairs is not None:
+            azimuth, tilt = self.pairs.effective
+            azimuths.append(azimuth)
+            tilts.append(tilt)
+        if self.trackers is not None:
+            azimuths.append(self.trackers.axis_azimuth)
+            tilts.append(np.zeros(len(self.trackers)))
+        return Grid(np.concatenate(azimuths), np.concatenate(tilts))
+
+    def planes(self, number: int) -> tuple[ReleasedPlane, ...]:
+        """Return what is told of one mount's planes: one or two; none of a tracker's.
+
+        None, too, where there are single planes alone: then their number is not told.
+        """
+        pair = number - len(self.singles)
+        if self.pairs is None or pair >= len(self.pairs):
+            return ()
+        if pair < 0:
+            one = self.singles[number]
+            return (ReleasedPlane(one.surface_azimuth, one.surface_tilt, 1.0),)
+        share, tilt = float(self.pairs.share[pair]), float(self.pairs.tilt[pair])
+        return (
+            ReleasedPlane(float(self.pairs.first[pair]), tilt, share),
+            ReleasedPlane(float(self.pairs.second[pair]), tilt, round(1.0 - share, 6)),
+        )
+
+    def tracker(self, number: int) -> ReleasedTracker | None:
+        """Return what is told of one mount's tracker, if it is one."""
+        place = number - sum(self.sizes[:2])
+        if self.trackers is None or place < 0:
+            return None
+        gcr = float(self.trackers.gcr[place])
+        return ReleasedTracker(
+            axis_azimuth=float(self.trackers.axis_azimuth[place]),
+            backtrack=gcr > 0.0,
+            gcr=gcr or None,
+            max_angle=self.trackers.max_angle,
+        )
+
+
+STEEPEST = 90.0
+
+
+# Nearer the equator than this the sun stands on both sides of the zenith. [degrees]
+TROPIC = 23.4
+
+
+@dataclass(frozen=True, slots=True)
+class PlanePrior:
+    """How likely planes are, from public lists of systems.
+
+    A share of planes lies anywhere. The others have azimuths about the equator's side by a von
+    Mises law, and tilts by a normal law. Fitted to the 1,298 fixed systems with azimuth and tilt of
+    OEDI's PVDAQ list (US) and to Open Climate Fix's list of 1,274 systems (UK), each counted as
+    much as the other, and rounded to the wider side: the fit is 2.3 for the concentration, 27° and
+    15° for the tilt. At any latitude no plane is more than 4.1 nats less likely than another.
+
+    Parameters
+    ----------
+    concentration
+        Of azimuths about the equator's side; it fades within the tropics, and 0 is none.
+    tilt, spread
+        The middle of tilts, and their standard deviation. [degrees]
+    anywhere
+        The share of planes that lie anywhere.
+
+    Privacy
+    -------
+    Public. Never take it from the readings, nor from what was inferred of them.
+    """
+
+    concentration: float = 2.0
+    tilt: float = 30.0
+    spread: float = 20.0
+    anywhere: float = 0.1
+
+    def __post_init__(self) -> None:
+        check_fields(self)
+        if not 0.0 <= self.concentration <= 20.0:
+            raise ParameterError("the concentration of azimuths is from 0 to 20")
+        if not (0.0 <= self.tilt <= STEEPEST and 1.0 <= self.spread <= 1e6):
+            raise ParameterError(
+                "tilts have a middle from 0 to 90 degrees and a spread of 1 or more"
+            )
+        if not 0.001 <= self.anywhere <= 1.0:
+            raise ParameterError("the share of planes that lie anywhere is from 0.001 to 1")
+
+    @checked
+    def density(self, grid: Grid, latitude: float) -> Array:
+        """Return how likely planes are beside one that lies anywhere, by azimuth and tilt.
+
+        A flat plane has no azimuth.
+        """
+        strength = self.concentration * min(abs(latitude) / TROPIC, 1.0)
+        side = 180.0 if latitude >= 0.0 else 0.0
+        turned = np.cos(np.radians(grid.surface_azimuth - side))
+        facing = np.exp(strength * turned) / np.i0(strength)
+        facing[grid.surface_tilt == 0.0] = 1.0
+        tilts = np.linspace(0.0, STEEPEST, 901)
+        usual = self._bell(grid.surface_tilt) / self._bell(tilts).mean()
+        return np.asarray((1.0 - self.anywhere) * facing * usual + self.anywhere)
+
+    def to_dict(self) -> dict[str, float]:
+        """Return the prior as plain JSON types."""
+        return {
+            "concentration": self.concentration,
+            "tilt_degrees": self.tilt,
+            "spread_degrees": self.spread,
+            "anywhere": self.anywhere,
+        }
+
+    def _bell(self, tilts: Array) -> Array:
+        return np.asarray(np.exp(-0.5 * ((tilts - self.tilt) / self.spread) ** 2))
+
+
+def mount_offsets(
+    prior: PlanePrior,
+    mounts: Mounts,
+    choices: MountChoices | None,
+    latitude: float,
+    *,
+    levels_per_nat: float,
+) -> NDArray[np.int64]:
+    """Return what is added to the levels of every mount's candidates.
+
+    Single planes, pairs and trackers share what is likely by the choices' shares. A pair is as
+    likely as its planes are in the mean; trackers are all alike.
+
+    Parameters
+    ----------
+    prior
+        Of single planes.
+    mounts, choices
+        The mounts, and the choices that they come from; None where they are single planes alone.
+    latitude
+        Of the place. [degrees north]
+    levels_per_nat
+        How many levels a mechanism takes for one nat: twice the sensitivity over ε.
+
+    Privacy
+    -------
+    Public: no reading is looked at, so that it is the same for neighbours. Proof:
+    ``docs/proofs/mounts.md``.
+    """
+    weights = prior.density(mounts.singles, latitude) * _cells(mounts.singles)
+    if choices is not None and mounts.pairs is not None and mounts.trackers is not None:
+        pairs, count = mounts.pairs, len(mounts.trackers)
+        one, other = (
+            prior.density(Grid(azimuth, pairs.tilt), latitude)
+            for azimuth in (pairs.first, pairs.second)
+        )
+        both = (pairs.share * one + (1.0 - pairs.share) * other) * _cells(
+            Grid(pairs.first, pairs.tilt)
+        )
+        left = 1.0 - choices.pairs - choices.trackers
+        weights = np.concatenate(
+            [
+                left * weights / weights.sum(),
+                choices.pairs * both / both.sum(),
+                np.full(count, choices.trackers / count),
+            ]
+        )
+    logs = np.log(weights)
+    return np.asarray(np.rint(levels_per_nat * (logs - logs.max())), dtype=np.int64)
+
+
+def _cells(grid: Grid) -> Array:
+    """Return how much of all azimuths and tilts each plane stands for, beside the others.
+
+    Rings of nearly flat planes have fewer azimuths, and the flat plane stands for all of them.
+    """
+    tilts, ring, count = np.unique(grid.surface_tilt, return_inverse=True, return_counts=True)
+    widths = np.gradient(tilts) if len(tilts) > 1 else np.ones(1)
+    widths[tilts == 0.0] /= 2.0
+    return np.asarray((widths / count)[ring])
+
+
+YEAR, HOUR = 365.0, 3600.0
+
+
+@dataclass(frozen=True, slots=True)
+class VoteRule:
+    """How days vote from some worth on.
+
+    Parameters
+    ----------
+    worth
+        The least worth of a release that it is for.
+    thresholds
+        Shares of a day's lit intervals that must agree for its first, second, ... vote.
+    fewest
+        Readings of a day that must agree for any vote.
+    """
+
+    worth: float
+    thresholds: tuple[float, ...]
+    fewest: int
+
+    def __post_init__(self) -> None:
+        check_fields(self)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the rule as plain JSON types."""
+        return {
+            "worth": self.worth,
+            "thresholds": list(self.thresholds),
+            "fewest": self.fewest,
+        }
+
+
+# The votes are those that gave 60 simulated systems with a real fleet's faults the least mean error
+# of azimuth at some worth. There each gave way to the next at 0.22, 0.28 and 0.45; the steps are
+# put higher, since votes too few cost little and votes too many much, and since fewer of a real
+# record's days agree. How they do on real systems: docs/release-benchmarks.md.
+VOTE_RULES = (
+    VoteRule(0.0, (0.2,), 3),
+    VoteRule(0.25, (0.3, 0.5), 4),
+    VoteRule(0.5, (0.3, 0.5, 0.7), 4),
+    VoteRule(0.7, (0.3, 0.5, 0.7, 0.9), 4),
+)
+
+
+def worth(
+    unit: Readings | Days, epsilon: float, time_grid: TimeGrid, *, differenced: bool
+) -> float:
+    """Return the ε at which a year of hours, for one day or reading, is worth as much.
+
+    Parameters
+    ----------
+    unit, epsilon
+        Of the release.
+    time_grid
+        The intervals of the record.
+    differenced
+        Whether the record holds differences of a register.
+
+    Privacy
+    -------
+    Public: no reading is looked at.
+    """
+    check_epsilon(epsilon)
+    once = epsilon / (unit.k * reach(unit, differenced=differenced))
+    years = time_grid.days / YEAR
+    return once * years * (HOUR / time_grid.step if isinstance(unit, Readings) else 1.0)
+
+
+@checked
+def votes_for(worth: float) -> VoteRule:
+    """Return how days vote in a release of some worth."""
+    number("worth", worth, low=0.0)
+    return [rule for rule in VOTE_RULES if rule.worth <= worth][-1]

@@ -1,0 +1,452 @@
+"""Figures from published tables."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+from sunveil.service.page_rendering import literal
+
+__all__ = ["CaptionedFigure", "figures_of"]
+
+Table = dict[str, Any]
+
+
+Figure = dict[str, Any]
+
+
+UNKNOWN = "unknown"
+
+
+COMPASS = ("N", "NE", "E", "SE", "S", "SW", "W", "NW")
+
+
+# A value below so many standard deviations of its noise may be noise alone, and is drawn pale.
+SURE = 2.0
+
+
+PALE = 0.28
+
+
+NOISE_LEGEND = "pale: may be noise alone"
+
+
+@dataclass(frozen=True, slots=True)
+class CaptionedFigure:
+    """A figure with its caption.
+
+    Parameters
+    ----------
+    id
+        Its name in the page.
+    caption
+        What it shows.
+    made
+        The figure as plotly takes it: ``data`` and ``layout``.
+    """
+
+    id: str
+    caption: str
+    made: Figure
+
+
+def figure(data: list[dict[str, Any]], **layout: Any) -> Figure:
+    """Return a figure; the page gives its colours and its letters."""
+    return {"data": data, "layout": {"showlegend": False, "dragmode": False, **layout}}
+
+
+def axis(title: str, **more: Any) -> dict[str, Any]:
+    """Return an axis with its title, which names the unit."""
+    return {"title": {"text": title}, "zeroline": False, **more}
+
+
+def compass_polar(radial: dict[str, Any]) -> dict[str, Any]:
+    """Return polar axes with the points of the compass."""
+    ticks = {"tickmode": "array", "tickvals": [45 * i for i in range(8)], "ticktext": COMPASS}
+    return {"angularaxis": ticks, "radialaxis": {"angle": 67.5, "tickangle": 0, **radial}}
+
+
+def column(table: Table, name: str) -> list[Any]:
+    """Return the values of a column."""
+    place = column_names(table).index(name)
+    return [row[place] for row in table["rows"]]
+
+
+def column_names(table: Table) -> list[str]:
+    """Return the names of a table's columns."""
+    return [each[0] for each in table["columns"]]
+
+
+def grouped(table: Table, first: str) -> dict[str, Table]:
+    """Return a table's parts by its public key, or all of it where there is none.
+
+    Names of groups come escaped, as figures show them.
+
+    Parameters
+    ----------
+    table
+        The table.
+    first
+        Its first column where it has no key.
+    """
+    if column_names(table)[0] == first:
+        return {"": table}
+    parts: dict[str, Table] = {}
+    for row in table["rows"]:
+        name = literal(str(row[0]))
+        part = parts.setdefault(name, {**table, "columns": table["columns"][1:], "rows": []})
+        part["rows"].append(row[1:])
+    return parts
+
+
+def strength(value: float, deviation: float) -> float:
+    """Return how opaque a value is drawn: pale where it may be noise alone.
+
+    Parameters
+    ----------
+    value
+        As drawn: unbiased.
+    deviation
+        The standard deviation of its noise.
+    """
+    return 1.0 if abs(value) >= SURE * deviation else PALE
+
+
+def whiskers(deviations: list[float]) -> dict[str, Any]:
+    """Return error bars of two standard deviations on either side."""
+    reach = [SURE * each for each in deviations]
+    return {"type": "data", "array": reach, "thickness": 1.2, "width": 4}
+
+
+def noise_legend(kind: str) -> dict[str, Any]:
+    """Return a trace without data whose entry in the legend says what pale means.
+
+    Parameters
+    ----------
+    kind
+        ``bar`` or ``barpolar``: the legend shows a pale one.
+    """
+    empty: dict[str, Any] = (
+        {"x": [None], "y": [None]} if kind == "bar" else {"theta": [None], "r": [None]}
+    )
+    return {
+        "type": kind,
+        "name": NOISE_LEGEND,
+        "marker": {"color": f"rgba(128,128,128,{PALE})"},
+        "showlegend": True,
+        "hoverinfo": "skip",
+        **empty,
+    }
+
+
+INTERVALS = (
+    "lines reach two standard deviations of the noise to either side, and what is below two is pale"
+)
+
+
+BLUE = [[0.0, "rgba(0,114,178,0.15)"], [1.0, "rgb(0,114,178)"]]
+
+
+# Pale on light and dark paper alike.
+GREY = [[0.0, "rgba(128,128,128,0.10)"], [1.0, "rgba(128,128,128,0.25)"]]
+
+
+def draw_sectors(table: Table) -> list[CaptionedFigure]:
+    """Return systems by sector as a compass rose; what may be noise alone is pale."""
+    parts = grouped(table, "sector")
+    traces: list[dict[str, Any]] = []
+    for group, part in parts.items():
+        rows = [row for row in part["rows"] if row[0] != UNKNOWN]
+        turns = [360.0 * i / len(rows) for i in range(len(rows))]
+        traces.append(
+            {
+                "type": "barpolar",
+                "name": group,
+                "theta": turns,
+                "width": [0.92 * 360.0 / len(rows)] * len(rows),
+                "r": [row[1] for row in rows],
+                "marker": {"opacity": [strength(row[2], row[3]) for row in rows]},
+                "customdata": [[row[0], SURE * row[3]] for row in rows],
+                "hovertemplate": "%{customdata[0]}: %{r} systems ± %{customdata[1]:.1f}"
+                "<extra></extra>",
+                "showlegend": len(parts) > 1,
+            }
+        )
+        if len(parts) == 1:
+            traces.append(_spokes(turns, rows))
+    made = figure(
+        [*traces, noise_legend("barpolar")],
+        polar=compass_polar({"nticks": 4, "tickfont": {"size": 10}, "rangemode": "nonnegative"}),
+        margin={"l": 32, "r": 32, "t": 28, "b": 28},
+        showlegend=True,
+        legend={"orientation": "h", "x": 0, "y": 1.14, "yanchor": "bottom"},
+    )
+    error = table["rows"][0][-1]
+    shown = f"; {INTERVALS}" if len(parts) == 1 else "; what is below two of them is pale"
+    caption = (
+        "Systems by the sector that they face, each with noise of one standard deviation of"
+        f" {error:.1f} systems{shown}."
+    )
+    return [CaptionedFigure("sectors", caption, made)]
+
+
+def _spokes(turns: list[float], rows: list[list[Any]]) -> dict[str, Any]:
+    """Return the interval of every sector as a line along its middle."""
+    theta: list[float | None] = []
+    reach: list[float | None] = []
+    for turn, row in zip(turns, rows, strict=True):
+        theta += [turn, turn, None]
+        reach += [max(row[1] - SURE * row[3], 0.0), row[1] + SURE * row[3], None]
+    return {
+        "type": "scatterpolar",
+        "mode": "lines",
+        "theta": theta,
+        "r": reach,
+        "line": {"width": 1.2},
+        "meta": "interval",
+        "hoverinfo": "skip",
+        "showlegend": False,
+    }
+
+
+def draw_planes(table: Table) -> list[CaptionedFigure]:
+    """Return systems by sector and tilt as a map; what may be noise alone is grey."""
+    parts = grouped(table, "sector")
+    if "" not in parts:  # a map for each group would be a wall of maps
+        return []
+    rows = [row for row in parts[""]["rows"] if row[0] != UNKNOWN]
+    sure = {(row[0], row[1]): strength(row[3], row[4]) == 1.0 for row in rows}
+    traces = [_heat(rows, sure, wanted=True), _heat(rows, sure, wanted=False)]
+    made = figure(
+        traces,
+        xaxis=axis("sector", type="category"),
+        yaxis=axis("tilt [degrees]", type="category"),
+    )
+    error = rows[0][4]
+    caption = (
+        f"Systems by sector and tilt, each cell with noise of one standard deviation of {error:.1f}"
+        " systems. Grey cells are below two standard deviations: they may be noise alone."
+    )
+    return [CaptionedFigure("planes", caption, made)]
+
+
+def _heat(
+    rows: list[list[Any]], sure: dict[tuple[str, str], bool], *, wanted: bool
+) -> dict[str, Any]:
+    sectors = list(dict.fromkeys(row[0] for row in rows))
+    bands = list(dict.fromkeys(row[1] for row in rows))
+    counts = {(row[0], row[1]): row[2] for row in rows}
+    shown = [[counts[s, b] if sure[s, b] is wanted else None for s in sectors] for b in bands]
+    return {
+        "type": "heatmap",
+        "x": sectors,
+        "y": bands,
+        "z": shown,
+        "zmin": 0,
+        "zmax": max([*counts.values(), 1]),
+        "colorscale": BLUE if wanted else GREY,
+        "showscale": wanted,
+        "xgap": 2,
+        "ygap": 2,
+        "hoverongaps": False,
+        "colorbar": {"title": {"text": "systems"}, "thickness": 12},
+        "hovertemplate": "%{x}, tilt %{y}°: %{z} systems"
+        + ("" if wanted else ", may be noise alone")
+        + "<extra></extra>",
+    }
+
+
+def draw_tilts(table: Table) -> list[CaptionedFigure]:
+    """Return systems by band of tilt as bars."""
+    return _bars(table, "tilt_band", "tilt [degrees]", "Systems by tilt")
+
+
+def draw_capacities(table: Table) -> list[CaptionedFigure]:
+    """Return systems by class of capacity as bars."""
+    return _bars(table, "capacity_class", "DC capacity [kW]", "Systems by capacity")
+
+
+def draw_mounts(table: Table) -> list[CaptionedFigure]:
+    """Return systems by what they stand on as bars."""
+    return _bars(table, "mount", "what modules stand on", "Systems by what they stand on")
+
+
+def _bars(table: Table, label: str, title: str, caption: str) -> list[CaptionedFigure]:
+    """Return the systems in each cell of a table as bars, those of each group beside the others.
+
+    Parameters
+    ----------
+    table
+        The table.
+    label
+        Its column that names the cells.
+    title, caption
+        What is written below the axis, and below the figure.
+    """
+    parts = grouped(table, label)
+    traces = []
+    for group, part in parts.items():
+        rows = [row for row in part["rows"] if row[0] != UNKNOWN]
+        traces.append(
+            {
+                "type": "bar",
+                "name": group,
+                "x": [literal(row[0]) for row in rows],
+                "y": [row[1] for row in rows],
+                "error_y": whiskers([row[3] for row in rows]),
+                "marker": {"opacity": [strength(row[2], row[3]) for row in rows]},
+                "hovertemplate": "%{x}: %{y} systems<extra></extra>",
+                "showlegend": len(parts) > 1,
+            }
+        )
+    made = figure(
+        [*traces, noise_legend("bar")],
+        xaxis=axis(title, type="category"),
+        yaxis=axis("systems", rangemode="nonnegative"),
+        barmode="group",
+        showlegend=True,
+    )
+    return [CaptionedFigure(table["name"], f"{caption}; {INTERVALS}.", made)]
+
+
+# A page that is drawn by a phone has enough of these.
+MOST_POINTS = 5000
+
+
+def draw_totals(table: Table) -> list[CaptionedFigure]:
+    """Return total capacities by group as bars; what may be noise alone is pale."""
+    by_group = column_names(table)[0] != "systems"
+    names = [literal(str(each)) for each in column(table, column_names(table)[0])]
+    noise = column(table, "total_sd_kw")
+    bars = {
+        "type": "bar",
+        "x": names if by_group else ["all"],
+        "y": column(table, "total_kw"),
+        "width": [min(0.8, 0.2 * len(names))] * len(names),
+        "error_y": whiskers(noise),
+        "marker": {
+            "opacity": list(map(strength, column(table, "noisy_total_kw"), noise)),
+        },
+        "hovertemplate": "%{x}: %{y:.0f} kW<extra></extra>",
+        "showlegend": False,
+    }
+    made = figure(
+        [bars, noise_legend("bar")],
+        xaxis=axis("group", type="category"),
+        yaxis=axis("total DC capacity [kW]", rangemode="nonnegative"),
+        showlegend=True,
+    )
+    caption = (
+        "Total capacity by group; lines reach two standard deviations of the noise to either side,"
+        " without what is cut off above the limit, and what is below two is pale."
+    )
+    return [CaptionedFigure("totals", caption, made)]
+
+
+def draw_quantiles(table: Table) -> list[CaptionedFigure]:
+    """Return quantiles of capacity and of tilt, each with the ranks it may be off by."""
+    titles = {
+        "dc_capacity_kw": ("DC capacity [kW]", "capacity"),
+        "surface_tilt": ("tilt [degrees]", "tilt"),
+    }
+    drawn = []
+    for quantity, (title, word) in titles.items():
+        traces = []
+        for group, part in grouped(table, "quantity").items():
+            rows = [row for row in part["rows"] if row[0] == quantity and row[2] is not None]
+            traces.append(
+                {
+                    "type": "scatter",
+                    "mode": "lines+markers",
+                    "name": group,
+                    "x": [row[2] for row in rows],
+                    "y": [100.0 * row[1] for row in rows],
+                    "customdata": [row[3] for row in rows],
+                    "hovertemplate": f"%{{y:.0f}}% of systems have less {word} than %{{x}},"
+                    " give or take %{customdata:.3g} places<extra></extra>",
+                }
+            )
+        made = figure(
+            traces,
+            xaxis=axis(title),
+            yaxis=axis("share of systems below [%]", range=[0, 100]),
+            showlegend=len(traces) > 1,
+        )
+        worst = max((row[-1] for row in table["rows"]), default=0.0)
+        caption = (
+            f"Quantiles of {word}; each may be off by up to {worst:.3g} places, on average, in the"
+            " sorted list of a group’s systems."
+        )
+        drawn.append(CaptionedFigure(f"quantiles-{word}", caption, made))
+    return drawn
+
+
+def draw_systems(table: Table) -> list[CaptionedFigure]:
+    """Return rows of systems on a compass, and how large they are."""
+    rows = {name: column(table, name)[:MOST_POINTS] for name in column_names(table)}
+    capacity = rows["dc_capacity_kw"]
+    largest = max([*capacity, 1.0])
+    polar = figure(
+        [
+            {
+                "type": "scatterpolar",
+                "mode": "markers",
+                "theta": rows["surface_azimuth"],
+                "r": rows["surface_tilt"],
+                "marker": {
+                    "size": [5.0 + 11.0 * (value / largest) ** 0.5 for value in capacity],
+                    "opacity": 0.55,
+                },
+                "customdata": capacity,
+                "hovertemplate": "azimuth %{theta:.0f}°, tilt %{r:.0f}°, %{customdata:.1f} kW"
+                "<extra></extra>",
+            }
+        ],
+        polar=compass_polar({"range": [0, 90], "ticksuffix": "°", "nticks": 4}),
+        margin={"l": 32, "r": 32, "t": 28, "b": 28},
+    )
+    ordered = sorted(capacity)
+    sizes = figure(
+        [
+            {
+                "type": "scatter",
+                "mode": "lines",
+                "line": {"shape": "hv"},
+                "x": ordered,
+                "y": [100.0 * (i + 1) / len(ordered) for i in range(len(ordered))],
+                "hovertemplate": "%{y:.0f}% are at most %{x:.3g} kW<extra></extra>",
+            }
+        ],
+        xaxis=axis("DC capacity [kW]", type="log", dtick=1),
+        yaxis=axis("share of systems at or below [%]", range=[0, 100]),
+    )
+    return [
+        CaptionedFigure(
+            "compass", "Azimuth around, tilt from the middle out, capacity as size.", polar
+        ),
+        CaptionedFigure("sizes", "How large the systems are.", sizes),
+    ]
+
+
+_DRAW: dict[str, Callable[[Table], list[CaptionedFigure]]] = {
+    "sectors": draw_sectors,
+    "planes": draw_planes,
+    "tilts": draw_tilts,
+    "capacities": draw_capacities,
+    "mounts": draw_mounts,
+    "totals": draw_totals,
+    "quantiles": draw_quantiles,
+    "synthetic-systems": draw_systems,
+    "systems": draw_systems,
+}
+
+
+def figures_of(body: dict[str, Any]) -> list[CaptionedFigure]:
+    """Return the figures of all tables of a release that have one."""
+    found: list[CaptionedFigure] = []
+    for table in body["tables"]:
+        draw = _DRAW.get(table["name"])
+        if draw is not None:
+            found += draw(table)
+    return found

@@ -1,0 +1,526 @@
+"""Datasets and releases as analysts see them; response models."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import threading
+from contextlib import suppress
+from dataclasses import dataclass, field
+from typing import Annotated, Any
+
+from cachetools import LRUCache
+from fastapi import Path
+from pydantic import BaseModel, Field
+from sqlalchemy import Connection
+from starlette.concurrency import run_in_threadpool
+from starlette.requests import Request
+
+from sunveil.errors import ReleaseNotFound
+from sunveil.ledger.analyst_shares import AnalystShare, shares_of_analyst
+from sunveil.ledger.promises import Dataset
+from sunveil.publication.published_tables import ErrorVerdict
+from sunveil.service.context import MEDIA_TYPE, Problem, Service, service_of
+from sunveil.service.page_rendering import identity_of
+from sunveil.service.questions import Question, QuestionPlan, Suggestion
+from sunveil.service.store.datasets import (
+    READY,
+    ReleaseRow,
+    Served,
+    find_promised,
+    find_release,
+    find_served,
+    releases_of,
+)
+
+Amount = Annotated[float, Field(ge=0.0, description="In the promise's measure.")]
+
+
+class PromiseBody(BaseModel):
+    """What was promised for a dataset, once and for ever."""
+
+    statement: str
+    unit: Annotated[str, Field(description="readings:K, days:K or system.")]
+    epsilon: float
+    delta: float
+    measure: Annotated[str, Field(description="What is added up: epsilon or rho.")]
+
+
+class BudgetBody(BaseModel):
+    """What may be spent, what was, and what is left."""
+
+    total: Amount
+    spent: Amount
+    remaining: Amount
+
+
+class DatasetBody(BaseModel):
+    """A dataset that may be asked about."""
+
+    name: str
+    title: str
+    about: str
+    systems: int | None
+    net_systems: Annotated[
+        int,
+        Field(
+            description="How many of the systems are declared to have net meters, which read"
+            " generation less a household's load, so that less is told of them."
+        ),
+    ]
+    edition: str
+    groups: Annotated[
+        dict[str, list[str]], Field(description="Public columns, each with all of its groups.")
+    ]
+    kinds: Annotated[list[str], Field(description="Kinds of question that it answers.")]
+    promise: PromiseBody
+    budget: Annotated[BudgetBody, Field(description="Of the dataset, for all analysts together.")]
+    share: Annotated[BudgetBody, Field(description="Yours.")]
+
+
+class DatasetsBody(BaseModel):
+    """Datasets that may be asked about."""
+
+    datasets: list[DatasetBody]
+
+
+class AnalystBody(BaseModel):
+    """Who a token belongs to."""
+
+    analyst: str
+    datasets: list[str]
+
+
+class ExpectedBody(BaseModel):
+    """An error to expect."""
+
+    table: str
+    value: str
+    error: float
+    unit: str
+    meaning: str
+    cost: Annotated[
+        float | None,
+        Field(description="Part of the cost that is spent on it; null where none is told apart."),
+    ] = None
+    compared_with: Annotated[
+        float | None,
+        Field(description="What the verdict compares it with, such as an average cell; in unit."),
+    ] = None
+    verdict: Annotated[ErrorVerdict | None, Field(description="By public rules.")] = None
+
+
+class AdviceBody(BaseModel):
+    """A change of the question that would make its answer better."""
+
+    words: str
+    verdict: ErrorVerdict
+    affordable: bool
+    question: Question
+
+
+class PlanAnswerBody(BaseModel):
+    """What a question would cost and the errors to expect. Nothing was spent."""
+
+    cost: Amount
+    measure: str
+    kept: Annotated[bool, Field(description="Answered before: it costs nothing.")]
+    affordable: Annotated[bool, Field(description="Whether dataset and share hold the cost.")]
+    budget_remaining: Amount
+    share_remaining: Amount
+    expected: list[ExpectedBody]
+    verdict: Annotated[
+        ErrorVerdict | None, Field(description="The worst of those on what is bought.")
+    ]
+    advice: Annotated[
+        list[AdviceBody], Field(description="Changes that would make it better, best first.")
+    ]
+
+
+class SuggestionBody(BaseModel):
+    """A first question that tells as much as a twentieth of your share can."""
+
+    question: Question
+    verdict: ErrorVerdict | None
+
+
+class SuggestionsBody(BaseModel):
+    """First questions, one for each kind."""
+
+    suggestions: list[SuggestionBody]
+
+
+class ReleaseBody(BaseModel):
+    """A release in a list."""
+
+    id: Annotated[str, Field(pattern="^[0-9a-f]{32}$")]
+    dataset: str
+    kind: str
+    title: str
+    epsilon: float
+    cost: Amount
+    made: str
+    url: str
+
+
+class ReleasesBody(BaseModel):
+    """Releases of a dataset, newest first."""
+
+    releases: list[ReleaseBody]
+
+
+class ColumnBody(BaseModel):
+    """A column of a table."""
+
+    name: str
+    kind: Annotated[str, Field(description="string, integer, number, or array of planes.")]
+    about: str
+
+
+class TableBody(BaseModel):
+    """A table of a release."""
+
+    name: str
+    about: str
+    columns: list[ColumnBody]
+    rows: list[list[str | int | float | list[dict[str, float]] | None]]
+
+
+class FullReleaseBody(ReleaseBody):
+    """A release with all of its tables."""
+
+    asked: dict[str, Any]
+    edition: str
+    guarantee: dict[str, Any]
+    mechanism: str
+    public: dict[str, Any]
+    account: Annotated[
+        dict[str, Any] | None,
+        Field(description="Promise, spending and ledger mark when it was made; null if unknown."),
+    ] = None
+    tables: list[TableBody]
+    files: Annotated[list[str], Field(description="Addresses of the same as files.")]
+
+
+class FaultBody(BaseModel):
+    """Where a request does not fit its description."""
+
+    where: str
+    what: str
+
+
+class ProblemBody(BaseModel):
+    """What is wrong, as RFC 9457 has it."""
+
+    type: Annotated[str, Field(pattern="^urn:sunveil:problem:[a-z-]+$")]
+    title: str
+    status: Annotated[int, Field(ge=400, le=599)]
+    detail: str
+    id: str | None = None
+    requested: float | None = None
+    remaining: float | None = None
+    errors: list[FaultBody] | None = None
+
+
+PROBLEMS = {
+    400: "The request cannot be read.",
+    401: "There is no token, or it does not hold.",
+    403: "The budget, or your share of it, does not hold the question.",
+    404: "There is nothing here, or nothing that you have a share of.",
+    409: "The idempotency key was used for another question.",
+    413: "The request is too large.",
+    415: "The body is not JSON.",
+    422: "The request does not fit its description.",
+    429: "Too many requests; ask again after the stated time.",
+    500: "Something went wrong inside; the curator finds it by its id.",
+    503: "The ledger cannot be written at the moment; nothing was answered.",
+}
+
+
+def problems(*statuses: int) -> dict[int | str, dict[str, Any]]:
+    """Return the OpenAPI entries of the problems that a route may answer with, by status."""
+    schema = {"schema": {"$ref": "#/components/schemas/ProblemBody"}}
+    return {
+        status: {"description": PROBLEMS[status], "content": {MEDIA_TYPE: schema}}
+        for status in statuses
+    }
+
+
+def release_of(row: ReleaseRow) -> dict[str, Any]:
+    """Return a release as the API lists it, without its tables."""
+    return {
+        "id": row.id,
+        "dataset": row.dataset,
+        "kind": row.kind,
+        "title": row.title,
+        "epsilon": row.epsilon,
+        "cost": row.cost,
+        "made": row.made,
+        "url": f"/api/v1/releases/{row.id}",
+    }
+
+
+def file_names(body: dict[str, Any]) -> list[str]:
+    """Return the names of a release's files."""
+    ends = ("csv", "json", "parquet")
+    tables = [f"{table['name']}.{end}" for table in body["tables"] for end in ends]
+    return [*tables, "datapackage.json", "release-card.yaml", "README.md"]
+
+
+def full_release(row: ReleaseRow, body: dict[str, Any]) -> dict[str, Any]:
+    """Return a release as the API sends it whole, with its tables and the links to its files."""
+    fields = release_of(row)
+    tables = [
+        {
+            **table,
+            "columns": [
+                {"name": name, "kind": kind, "about": about}
+                for name, kind, about in table["columns"]
+            ],
+        }
+        for table in body["tables"]
+    ]
+    return {
+        **fields,
+        **{key: body[key] for key in ("asked", "edition", "guarantee", "mechanism", "public")},
+        "account": body["account"],
+        "tables": tables,
+        "files": [f"{fields['url']}/files/{name}" for name in file_names(body)],
+    }
+
+
+def plan_answer(plan: QuestionPlan, *, measure: str, budget: float, share: float) -> dict[str, Any]:
+    """Return a plan as the API sends it, with whether it can be afforded.
+
+    Parameters
+    ----------
+    plan
+        Cost and expected errors.
+    measure
+        What the promise adds up: ``epsilon`` or ``rho``.
+    budget, share
+        What is left of the dataset's promise and of the analyst's share. [the promise's measure]
+    """
+    return {
+        "cost": plan.cost,
+        "measure": measure,
+        "kept": plan.kept,
+        "affordable": plan.kept or plan.cost <= min(budget, share) + 5e-10,
+        "budget_remaining": budget,
+        "share_remaining": share,
+        "expected": [
+            {
+                "table": each.table,
+                "value": each.value,
+                "error": each.error,
+                "unit": each.unit,
+                "meaning": each.meaning,
+                "cost": each.cost,
+                "compared_with": each.of,
+                "verdict": each.verdict,
+            }
+            for each in plan.expected
+        ],
+        "verdict": plan.verdict,
+        "advice": [
+            {
+                "words": each.words,
+                "verdict": each.verdict,
+                "affordable": each.affordable,
+                "question": each.question,
+            }
+            for each in plan.advice
+        ],
+    }
+
+
+def suggestion_body(found: Suggestion) -> SuggestionBody:
+    """Return a first question as the API sends it."""
+    return SuggestionBody(question=found.question, verdict=found.verdict)
+
+
+RELEASES_IN_MEMORY = 256 * 1024 * 1024  # [bytes]
+
+
+@dataclass(frozen=True, slots=True)
+class SharedDataset:
+    """A dataset that an analyst has a share of.
+
+    Parameters
+    ----------
+    served
+        What is public about it, and where its files are.
+    promised
+        Its promise, and what has been spent against it.
+    share
+        What the analyst may spend of it, and has spent.
+    """
+
+    served: Served
+    promised: Dataset
+    share: AnalystShare
+
+    @property
+    def name(self) -> str:
+        """Its name in links and in the ledger."""
+        return self.served.name
+
+    @property
+    def sign(self) -> str:
+        """The letter of the promise's measure."""
+        return "ε" if self.promised.promise.measure == "epsilon" else "ρ"
+
+
+@dataclass(frozen=True, slots=True)
+class CachedRelease:
+    """A release as it is sent, kept in memory: it never changes.
+
+    Parameters
+    ----------
+    row
+        Its row in the list of releases.
+    body
+        The whole release, as it was stored.
+    text
+        The whole release as JSON, as the API sends it.
+    etag
+        HTTP entity tag: a digest of the text, by which a browser knows that it has it.
+    """
+
+    row: ReleaseRow
+    body: dict[str, Any] = field(repr=False)
+    text: bytes = field(repr=False)
+    etag: str
+
+
+class ReleaseCache:
+    """Releases and rights in memory, so that reading what was published is cheap.
+
+    A release never changes, and a share is never taken away: what was found once stays true. That a
+    token holds is looked up apart.
+    """
+
+    def __init__(self) -> None:
+        self._releases: LRUCache[str, CachedRelease] = LRUCache(RELEASES_IN_MEMORY, _size)
+        self._rights: set[tuple[str, str]] = set()
+        self._loading, self._guard = threading.Lock(), threading.Lock()
+
+    def cached(self, release: str, analyst: str) -> CachedRelease | None:
+        """Return a release from memory, if it and the analyst's right to it are there."""
+        with self._guard:
+            found = self._releases.get(release)
+        return found if found and (analyst, found.row.dataset) in self._rights else None
+
+    def find(self, service: Service, release: str, analyst: str) -> CachedRelease:
+        """Return a release that this analyst has a right to, or refuse with a 404.
+
+        Parameters
+        ----------
+        service
+            Where it is looked up if it is not in memory.
+        release
+            Its id.
+        analyst
+            Who wants to read it.
+        """
+        with self._loading:  # many who come at once are served by one
+            return self.cached(release, analyst) or self._load(service, release, analyst)
+
+    def _load(self, service: Service, release: str, analyst: str) -> CachedRelease:
+        with self._guard:
+            known = self._releases.get(release)
+        with service.store.reading() as connection:
+            found = find_release(connection, release) if known is None else None
+            shares = shares_of_analyst(connection, analyst)
+        made = _cached(*found) if found is not None else known
+        if made is None or made.row.dataset not in shares:
+            raise Problem(404, "There is no such release of a dataset that you have a share of.")
+        self._rights.add((analyst, made.row.dataset))
+        with self._guard, suppress(ValueError):  # larger than all that is kept
+            self._releases[release] = made
+        return made
+
+
+def _size(release: CachedRelease) -> int:
+    return 6 * len(release.text)  # the body beside the text takes a few times as much
+
+
+def shared_datasets(service: Service, analyst: str) -> list[SharedDataset]:
+    """Return the datasets that an analyst may ask about, by name."""
+    with service.store.reading() as connection:
+        shares = shares_of_analyst(connection, analyst)
+        found = [_if_ready(connection, name, share) for name, share in sorted(shares.items())]
+    return [each for each in found if each is not None]
+
+
+def shared_dataset(service: Service, analyst: str, name: str) -> SharedDataset:
+    """Return a dataset that an analyst may ask about, or refuse with a 404.
+
+    Parameters
+    ----------
+    service
+        The running service.
+    analyst
+        Who asks; needs a share of the dataset.
+    name
+        The dataset's name.
+    """
+    with service.store.reading() as connection:
+        share = shares_of_analyst(connection, analyst).get(name)
+        found = None if share is None else _if_ready(connection, name, share)
+    if found is None:
+        raise Problem(404, "There is no such dataset that you have a share of.")
+    return found
+
+
+def _if_ready(connection: Connection, name: str, share: AnalystShare) -> SharedDataset | None:
+    """Return a dataset if it is served, promised and ready."""
+    try:
+        served = find_served(connection, name)
+    except ReleaseNotFound:  # the ledger may hold more than is served
+        return None
+    promised = find_promised(connection, name)
+    if promised is None or served.state != READY:
+        return None
+    return SharedDataset(served, promised, share)
+
+
+def list_releases(service: Service, dataset: str) -> list[ReleaseRow]:
+    """Return the releases of a dataset, newest first."""
+    with service.store.reading() as connection:
+        return releases_of(connection, dataset)
+
+
+def _cached(row: ReleaseRow, body: dict[str, Any]) -> CachedRelease:
+    text = json.dumps(full_release(row, body), ensure_ascii=False, allow_nan=False).encode()
+    return CachedRelease(row, body, text, f'"{hashlib.sha256(text).hexdigest()[:24]}"')
+
+
+async def cached_release(request: Request, release: str) -> CachedRelease:
+    """Return a release that whoever asks has a right to, or refuse with a 404.
+
+    Parameters
+    ----------
+    request
+        What asks, with the analyst who was admitted.
+    release
+        Its id.
+    """
+    release_cache, who = request.app.state.release_cache, identity_of(request).who
+    found: CachedRelease | None = release_cache.cached(release, who)
+    if found is None:
+        found = await run_in_threadpool(release_cache.find, service_of(request), release, who)
+    assert found is not None
+    return found
+
+
+IMMUTABLE = "private, max-age=31536000, immutable"
+
+
+Name = Annotated[str, Path(pattern="^[a-z0-9][a-z0-9-]{0,59}$", description="Of a dataset.")]
+
+
+Id = Annotated[str, Path(pattern="^[0-9a-f]{32}$", description="Of a release.")]
+
+
+FileName = Annotated[str, Path(pattern="^[A-Za-z0-9][A-Za-z0-9._-]{0,99}$")]

@@ -1,1 +1,0 @@
-"""What answers questions: charged first, drawn in this process, and kept."""

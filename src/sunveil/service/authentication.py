@@ -1,0 +1,227 @@
+"""Authentication, client address, rate checks."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from starlette.concurrency import run_in_threadpool
+from starlette.requests import Request
+from starlette.responses import Response
+
+from sunveil.errors import SunveilError
+from sunveil.service.context import Problem, Service, service_of
+from sunveil.service.passwords_and_tokens import csrf_of, random_secret, read_token
+from sunveil.service.settings import ASK, GUEST, limit_key, parse_address, side_of
+from sunveil.service.store.accounts import Session, TokenRow, find_session, touch_session
+
+# Headers by which a request shows that it came through a proxy, trusted or not.
+PROXY_SIGNS = ("x-forwarded-for", "forwarded", "via", "x-real-ip")
+
+
+def own_address(request: Request) -> str:
+    """Return what links to this service begin with, wherever a request claims to have come."""
+    return service_of(request).settings.address or str(request.base_url).rstrip("/")
+
+
+def client_address(request: Request) -> str:
+    """Return the network address that a request comes from, as uvicorn had it from a proxy.
+
+    An IPv4 address within IPv6 is that IPv4 address.
+    """
+    found = parse_address(request.client.host) if request.client else None
+    return "unknown" if found is None else str(found)
+
+
+def limited_as(request: Request) -> str:
+    """Return what limits count a request as: its address, or a household's IPv6 network."""
+    return limit_key(client_address(request))
+
+
+def came_directly(request: Request) -> bool:
+    """Return whether a request came through no proxy."""
+    return not any(name in request.headers for name in PROXY_SIGNS)
+
+
+@dataclass(frozen=True, slots=True)
+class Identity:
+    """Who is asking.
+
+    Parameters
+    ----------
+    role
+        ``curator``, ``auditor``, ``analyst`` or ``guest``.
+    who
+        The account's name; of an analyst, the name in the ledger; empty for a guest.
+    cookie
+        The secret that the browser is known by, which forms' tokens are made from.
+    flash
+        What the next page says.
+    fresh
+        Whether the browser must be given the cookie yet.
+    scope
+        What an analyst may do at most: ``read`` or ``ask``.
+    account, token
+        Name of the account, and public half of the token, that it is known by; empty for none.
+    session
+        The session of a browser; None for programs and guests.
+    """
+
+    role: str
+    who: str = ""
+    cookie: str = field(default="", repr=False)
+    flash: tuple[tuple[str, str], ...] = ()
+    fresh: bool = False
+    scope: str = ASK
+    account: str = ""
+    token: str = ""
+    session: Session | None = None
+
+    @property
+    def csrf(self) -> str:
+        """The token that a form must carry to come from a page of ours."""
+        return csrf_of(self.cookie)
+
+    @property
+    def actor(self) -> str | None:
+        """What the ledger says did it: the account, else the token; None for a guest."""
+        if self.account:
+            return self.account
+        return f"token sv_{self.token}" if self.token else None
+
+
+def cookie_name(request: Request, role: str) -> str:
+    """Return the name of the cookie of a role's side; over TLS, one that no other host can set."""
+    prefix = "__Host-" if service_of(request).settings.https else ""
+    return f"{prefix}sunveil-{side_of(role)}"
+
+
+def set_cookie(request: Request, response: Response, role: str, value: str) -> None:
+    """Give a browser its cookie: not for scripts, and not for requests from elsewhere.
+
+    Parameters
+    ----------
+    request, response
+        What is answered, and the response that sets the cookie.
+    role
+        ``curator``, ``auditor``, ``analyst`` or ``guest``.
+    value
+        The secret that the session is known by.
+    """
+    settings = service_of(request).settings
+    response.set_cookie(
+        cookie_name(request, role),
+        value,
+        max_age=int(3600 * settings.session_hours),
+        path="/",
+        secure=settings.https,
+        httponly=True,
+        samesite="strict",
+    )
+
+
+def drop_cookie(request: Request, response: Response, role: str) -> None:
+    """Take a browser's cookie back.
+
+    Parameters
+    ----------
+    request, response
+        What is answered, and the response that deletes the cookie.
+    role
+        ``curator``, ``auditor``, ``analyst`` or ``guest``.
+    """
+    settings = service_of(request).settings
+    response.delete_cookie(
+        cookie_name(request, role),
+        path="/",
+        secure=settings.https,
+        httponly=True,
+        samesite="strict",
+    )
+
+
+def guest_of(request: Request) -> Identity:
+    """Return a browser that has not logged in; it is known by a cookie all the same."""
+    known = request.cookies.get(cookie_name(request, GUEST), "")
+    if len(known) >= 40:
+        return Identity(GUEST, cookie=known)
+    return Identity(GUEST, cookie=random_secret(), fresh=True)
+
+
+async def session_of(request: Request, side: str) -> Identity | None:
+    """Return who has signed in to a side, ``curator`` for the console or ``analyst``, or None."""
+    cookie = request.cookies.get(cookie_name(request, side), "")
+    if not cookie:
+        return None
+    found = await run_in_threadpool(_find, service_of(request), cookie)
+    if found is None or side_of(found.role) != side:
+        return None
+    return Identity(
+        found.role,
+        found.who,
+        cookie,
+        found.flash,
+        scope=found.scope,
+        account=found.account,
+        token=found.token,
+        session=found,
+    )
+
+
+def _find(service: Service, cookie: str) -> Session | None:
+    idle = service.settings.idle_minutes
+    with service.store.reading() as connection:
+        found = find_session(connection, cookie, idle_minutes=idle)
+    if found is not None and found.stale:
+        try:
+            with service.store.changing() as connection:
+                touch_session(connection, cookie)
+        except SunveilError:  # a disk that is full: reading goes on until the session is too old
+            return found
+    return found
+
+
+def bearer_of(request: Request) -> str | None:
+    """Return the token in a request's header, if any."""
+    scheme, _, text = request.headers.get("authorization", "").partition(" ")
+    return text.strip() if scheme.lower() == "bearer" else None
+
+
+async def token_of(request: Request) -> TokenRow:
+    """Return the token that a program asks with, or refuse."""
+    service = service_of(request)
+    token = read_token(bearer_of(request) or "")
+    if token is not None:
+        row = service.tokens.cached(token)
+        if row is None:
+            row = await run_in_threadpool(service.tokens.look_up, token)
+        if row is not None:
+            return row
+    check_rate(service.limits.login_attempts.take(limited_as(request)))
+    known = None if token is None else await run_in_threadpool(service.tokens.find, token)
+    fault = None if known is None else known.fault
+    raise Problem(
+        401,
+        fault or "Send a token that is valid: Authorization: Bearer sv_…",
+        headers={"WWW-Authenticate": "Bearer"},
+    )
+
+
+def require_scope(identity: Identity, scope: str) -> None:
+    """Refuse what a token's or an account's scope does not allow."""
+    if scope == ASK and identity.scope != ASK:
+        what = "This token" if identity.token else "This account"
+        raise Problem(
+            403,
+            f"{what} may read releases, and neither plan nor ask; use one with the scope ask.",
+            slug="out-of-scope",
+        )
+
+
+def check_rate(seconds: int) -> None:
+    """Refuse a request that comes too early by so many seconds; 0 refuses nothing."""
+    if seconds:
+        raise Problem(
+            429,
+            f"Too many requests; ask again in {seconds} s.",
+            headers={"Retry-After": str(seconds)},
+        )

@@ -1,0 +1,163 @@
+"""One system's readings fitted again, for its page."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from sunveil.errors import MeterError, SourceError
+from sunveil.estimates.estimate_text import (
+    clear_hours_words,
+    flat_words,
+    haze_words,
+    hidden_words,
+    household_words,
+    planes_words,
+    skyline_words,
+    trend_words,
+    year_name,
+)
+from sunveil.estimates.estimates_table import Estimate
+from sunveil.estimates.read_write import read_assumptions
+from sunveil.fleet.file_layouts import FileLayout, FleetSource, iter_file_systems, look_at
+from sunveil.fleet.open import raws_of
+from sunveil.fleet.systems_table import SystemTable
+from sunveil.inference.fleet_part import SiteSkies
+from sunveil.meters.reading_options import MeterOptions
+from sunveil.meters.record import Record, RefusedSystem
+from sunveil.plots.estimate_figures import CLEAR_DAY_PANELS, clear_days
+from sunveil.plots.skyline_and_scores import seen_readings
+from sunveil.plots.style import solar_hour
+from sunveil.service.context import Service
+from sunveil.service.curator.figures import DayCurve
+from sunveil.service.curator.inference import OUTPUT
+from sunveil.service.curator.systems_table import cached_systems
+from sunveil.service.store.datasets import Served
+from sunveil.service.upload_checks import meter_options
+from sunveil.site import Site
+
+
+def row_findings(service: Service, served: Served, row: dict[str, Any]) -> list[tuple[str, str]]:
+    """Return what the method saw of a system: the name of each finding, and the finding in words.
+
+    Parameters
+    ----------
+    service, served
+        The dataset.
+    row
+        The system's estimate, as the inference wrote it.
+    """
+    estimate = _estimate(service, served, row)
+    years = (
+        f"{year_name(year)}: {year.surface_azimuth:.1f}°, {year.surface_tilt:.1f}°,"
+        f" {year.dc_capacity_kw:.3g} kW"
+        for year in estimate.years
+    )
+    found = (
+        ("Quality", f"{estimate.quality.value}: {estimate.quality_reason}"),
+        (
+            "Mounting" if estimate.tracker is None else "Tracking",
+            planes_words(estimate) or flat_words(estimate),
+        ),
+        ("Household", household_words(estimate)),
+        ("Caution", hidden_words(estimate)),
+        ("Clear days", clear_hours_words(estimate)),
+        ("By year", "; ".join(years)),
+        ("Trend", trend_words(estimate)),
+        ("Skyline", skyline_words(estimate)),
+        ("Air", haze_words(estimate)),
+    )
+    return [(name, words) for name, words in found if words]
+
+
+def _estimate(service: Service, served: Served, row: dict[str, Any]) -> Estimate:
+    folder = served.path(service.settings.datasets)
+    return Estimate.from_row(row, read_assumptions(folder / OUTPUT))
+
+
+def fit_days(service: Service, served: Served, row: dict[str, Any]) -> list[DayCurve]:
+    """Return the clearest days of a system: what was measured, and what its estimate would give.
+
+    Parameters
+    ----------
+    service, served
+        The dataset.
+    row
+        The system's estimate, as the inference wrote it.
+
+    Privacy
+    -------
+    None: the curves are readings.
+    """
+    record, site = read_one(service, served, row["system_id"])
+    estimate = _estimate(service, served, row)
+    skies = SiteSkies(site.latitude, site.longitude, site.altitude)
+    data = seen_readings(record, skies, estimate)
+    hours = solar_hour(site, data.sun)
+    curves = []
+    for day in clear_days(data, CLEAR_DAY_PANELS):
+        today = data.day == day
+        date = np.datetime64(int(day), "D").astype(object)
+        curves.append(
+            DayCurve(
+                f"{date.day} {date:%B %Y}",
+                tuple(float(each) for each in hours[today]),
+                tuple(float(each) for each in data.power[today]),
+                tuple(float(each) for each in data.modelled[today]),
+                tuple(tuple(part[today].tolist()) for part in data.parts)
+                if len(data.parts) > 1
+                else (),
+            )
+        )
+    if not curves:
+        raise SourceError("this system has no day with any power to draw")
+    return curves
+
+
+def read_one(service: Service, served: Served, system_id: str) -> tuple[Record, Site]:
+    """Return the readings of one system of a fleet, and where it is.
+
+    Parameters
+    ----------
+    service, served
+        The dataset.
+    system_id
+        The system.
+    """
+    folder = served.path(service.settings.datasets)
+    table = folder / str(served.extra["systems_table"])
+    options = meter_options(served)
+    systems = cached_systems(table, options)
+    places = np.flatnonzero(np.asarray(systems.ids.to_pylist(), dtype=object) == system_id)
+    if not len(places):
+        raise SourceError("this system is not in the table of systems any more")
+    place = int(places[0])
+    source = look_at(folder / str(served.meters), options, aside=[table])
+    found = _record(source, system_id, options, systems=systems, place=place)
+    return found, Site(*systems.place(place))
+
+
+def _record(
+    source: FleetSource, system_id: str, options: MeterOptions, *, systems: SystemTable, place: int
+) -> Record:
+    """Return the record of one system, read as its row of the table of systems says."""
+    paths = source.paths(file.name for file in source.files)
+    if source.columns.layout is FileLayout.FILES:
+        given = (
+            (each[1], each[2])
+            for each in iter_file_systems(paths, options)
+            if not isinstance(each, RefusedSystem) and each[0] == system_id
+        )
+    else:
+        given = (
+            (raw, options) for _, raw in raws_of(paths, source.columns, [system_id], gathered=False)
+        )
+    first = next(given, None)
+    if first is None:
+        raise MeterError("the readings of this system are not there any more")
+    raw, own = first
+    found = systems.settled(place, raw, own)
+    if isinstance(found, RefusedSystem):
+        raise MeterError(found.reason)
+    return found

@@ -1,0 +1,351 @@
+"""Routers with a guard on every route."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Coroutine
+from enum import StrEnum
+from typing import Any, ClassVar, TypeVar
+
+from fastapi import APIRouter, FastAPI
+from fastapi.exceptions import RequestValidationError
+from fastapi.routing import APIRoute
+from starlette.exceptions import HTTPException
+from starlette.requests import ClientDisconnect, Request
+from starlette.responses import RedirectResponse, Response
+from starlette.types import Message
+
+from sunveil.errors import LedgerUnavailable, SunveilError
+from sunveil.ledger.hash_chain import acting_as
+from sunveil.service.audit_log import record_event
+from sunveil.service.authentication import (
+    Identity,
+    bearer_of,
+    check_rate,
+    guest_of,
+    limited_as,
+    session_of,
+    set_cookie,
+    token_of,
+)
+from sunveil.service.context import (
+    Problem,
+    internal_problem,
+    is_full,
+    service_of,
+    unavailable_problem,
+)
+from sunveil.service.passwords_and_tokens import same_secret
+from sunveil.service.settings import ANALYST, CONSOLE, CURATOR, GUEST, PORTAL, ServiceSettings
+from sunveil.service.sign_in_guard import guarded_sign_in
+
+SAFE = ("GET", "HEAD", "OPTIONS")
+
+
+CREATED, SEE_OTHER, BAD_REQUEST = 201, 303, 400
+
+
+FORMS = ("application/x-www-form-urlencoded", "multipart/form-data")
+
+
+Handler = Callable[[Request], Coroutine[Any, Any, Response]]
+
+
+Endpoint = TypeVar("Endpoint", bound=Callable[..., Any])
+
+
+class Audience(StrEnum):
+    """Who a route is for."""
+
+    PUBLIC = "public"
+    ANALYST = "analyst"
+    CURATOR = "curator"
+    CONSOLE = "console"
+
+
+class GuardedRoute(APIRoute):
+    """A route whose guard, :meth:`admit`, runs before the body is read."""
+
+    audience: ClassVar[Audience]
+
+    async def admit(self, request: Request) -> Identity | Response:
+        """Return who is let in, or where to send them instead; raise a problem to refuse."""
+        raise NotImplementedError
+
+    def get_route_handler(self) -> Handler:
+        """Return the handler of requests, behind the guard and the limit of the body."""
+        inner = super().get_route_handler()
+
+        async def guarded(request: Request) -> Response:
+            request.state.started = time.monotonic()
+            try:
+                held = _limited(request, self._limit(service_of(request).settings))
+                found = await self.admit(held)
+                if isinstance(found, Response):
+                    return found
+                request.state.identity = found
+                with acting_as(found.actor):
+                    response = await self.answer(held, inner)
+                if found.fresh:
+                    set_cookie(request, response, found.role, found.cookie)
+                self._record(request, response)
+            except (HTTPException, RequestValidationError):
+                raise
+            except ClientDisconnect:
+                # nobody is there to be answered, and nothing went wrong inside
+                raise Problem(400, "The request broke off before its end; send it again.") from None
+            except LedgerUnavailable as error:
+                raise unavailable_problem(error) from None
+            except SunveilError as error:
+                raise self.problem_for(error) from None
+            except Exception as error:
+                if isinstance(error, OSError) and is_full(error):
+                    raise unavailable_problem(error) from None
+                raise internal_problem(error) from error
+            return response
+
+        return guarded
+
+    def is_event(self, response: Response) -> bool:
+        """Return whether a form or a question that was answered so is for the audit log."""
+        return False
+
+    def _record(self, request: Request, response: Response) -> None:
+        told = getattr(request.state, "audited", False)  # by the page itself, in its own words
+        if request.method not in SAFE and not told and self.is_event(response):
+            given = request.path_params
+            record_event(
+                request,
+                "changed",
+                action=f"{request.method} {self.path}",
+                dataset=given.get("dataset", given.get("name")),
+            )
+
+    async def answer(self, request: Request, inner: Handler) -> Response:
+        """Answer a request that was admitted."""
+        return await inner(request)
+
+    def problem_for(self, error: SunveilError) -> Problem:
+        """Return how an error is answered: without its words, but to the curator."""
+        return internal_problem(error)
+
+    def _limit(self, settings: ServiceSettings) -> int:
+        wide = getattr(self.endpoint, "takes_uploads", False)
+        return settings.upload_limit if wide else settings.body_limit
+
+
+class ProbeRoute(GuardedRoute):
+    """An address for those who watch over the service: without limits, which others could use up.
+
+    What it answers must cost next to nothing, or be kept for a while.
+    """
+
+    audience = Audience.PUBLIC
+
+    async def admit(self, request: Request) -> Identity | Response:
+        """Admit everybody, and give nobody a cookie."""
+        return Identity(GUEST)
+
+
+class PublicRoute(GuardedRoute):
+    """A page for anybody."""
+
+    audience = Audience.PUBLIC
+
+    async def admit(self, request: Request) -> Identity | Response:
+        """Admit everybody, in measure; forms must come from a page of ours."""
+        service = service_of(request)
+        check_rate(service.limits.reads.take(limited_as(request)))
+        guest = guest_of(request)
+        if request.method not in SAFE:
+            await check_form(request, guest)
+        return guest
+
+    async def answer(self, request: Request, inner: Handler) -> Response:
+        """Answer a form, which is a sign-in, unless too many have failed."""
+        if request.method in SAFE:
+            return await inner(request)
+        async with guarded_sign_in(request) as settle:
+            response = await inner(request)
+            settle(response)
+        return response
+
+
+class AnalystPage(GuardedRoute):
+    """A page for an analyst who has logged in."""
+
+    audience = Audience.ANALYST
+
+    async def admit(self, request: Request) -> Identity | Response:
+        """Admit an analyst with a session; others are shown to the login."""
+        found = await session_of(request, PORTAL)
+        if found is None:
+            return to_login(request, PORTAL)
+        check_rate(service_of(request).limits.reads.take(found.cookie))
+        if request.method not in SAFE:
+            await check_form(request, found)
+        return found
+
+    def is_event(self, response: Response) -> bool:
+        """Return whether something was drawn, to which the browser is sent on."""
+        return response.status_code == SEE_OTHER
+
+
+class AnalystApi(GuardedRoute):
+    """An address for programs, which send a token and no cookie."""
+
+    audience = Audience.ANALYST
+
+    async def admit(self, request: Request) -> Identity | Response:
+        """Admit a token that holds."""
+        row = await token_of(request)
+        check_rate(service_of(request).limits.reads.take(row.id))
+        kind = request.headers.get("content-type", "").partition(";")[0].strip().lower()
+        if request.method not in SAFE and kind != "application/json":
+            raise Problem(415, "Send the question as JSON: Content-Type: application/json")
+        return Identity(
+            ANALYST, row.analyst, scope=row.scope, account=row.account or "", token=row.id
+        )
+
+    def is_event(self, response: Response) -> bool:
+        """Return whether something was drawn."""
+        return response.status_code == CREATED
+
+
+class ConsolePage(GuardedRoute):
+    """A page of the console that curators and auditors see: the ledger, and their own account."""
+
+    audience = Audience.CONSOLE
+
+    async def admit(self, request: Request) -> Identity | Response:
+        """Admit who has signed in to the console; an analyst is refused, others must sign in."""
+        found = await session_of(request, CONSOLE)
+        if found is None:
+            if bearer_of(request) is not None or await session_of(request, PORTAL) is not None:
+                raise Problem(403, "This is for curators; sign in as one.")
+            return to_login(request, CONSOLE)
+        self.check_role(found)
+        check_rate(service_of(request).limits.reads.take(found.cookie))
+        if request.method not in SAFE:
+            await check_form(request, found)
+        return found
+
+    def is_event(self, response: Response) -> bool:
+        """Return whether something was changed."""
+        return response.status_code < BAD_REQUEST
+
+    def check_role(self, found: Identity) -> None:
+        """Refuse a role that may not see the page: none here."""
+
+    def problem_for(self, error: SunveilError) -> Problem:
+        """Return the error's own words: they are made for the curator."""
+        return Problem(400, str(error), slug="refused", title="This cannot be done")
+
+
+class CuratorPage(ConsolePage):
+    """A page for a curator who has signed in."""
+
+    audience = Audience.CURATOR
+
+    def check_role(self, found: Identity) -> None:
+        """Refuse an auditor."""
+        if found.role != CURATOR:
+            raise Problem(403, "This is for curators; an auditor may read the ledger.")
+
+
+def to_login(request: Request, side: str) -> Response:
+    """Show a browser to the sign-in of a side; refuse anything but a page."""
+    if request.method not in SAFE:
+        raise Problem(401, "Sign in again: the session has ended.")
+    return RedirectResponse(f"/{side}/login", status_code=303)
+
+
+async def check_form(request: Request, identity: Identity) -> None:
+    """Refuse a form that does not come from a page that this browser was given."""
+    site = request.headers.get("sec-fetch-site", "same-origin")
+    given = request.headers.get("x-csrf-token", "")
+    kind = request.headers.get("content-type", "").partition(";")[0].strip().lower()
+    if not given and kind in FORMS:
+        given = str((await request.form()).get("csrf", ""))
+    if site not in ("same-origin", "none") or not same_secret(given, identity.csrf):
+        raise Problem(
+            403, "This form is too old, or not from here; go back, load it again, and send it."
+        )
+
+
+def takes_uploads(endpoint: Endpoint) -> Endpoint:
+    """Let a route take bodies up to the limit of uploads; put it below the route's decorator."""
+    endpoint.takes_uploads = True  # type: ignore[attr-defined]
+    return endpoint
+
+
+def public_router(prefix: str = "") -> APIRouter:
+    """Return a router of pages for anybody."""
+    return _router(PublicRoute, prefix)
+
+
+def probe_router() -> APIRouter:
+    """Return a router of what watches over the service ask."""
+    return _router(ProbeRoute, "")
+
+
+def analyst_router(prefix: str = "/analyst") -> APIRouter:
+    """Return a router of pages for analysts who have logged in."""
+    return _router(AnalystPage, prefix)
+
+
+def api_router(prefix: str = "/api/v1") -> APIRouter:
+    """Return a router of the JSON API, for analysts' tokens."""
+    return APIRouter(prefix=prefix, route_class=AnalystApi, redirect_slashes=False)
+
+
+def curator_router(prefix: str = "/curator") -> APIRouter:
+    """Return a router of pages for curators who have logged in."""
+    return _router(CuratorPage, prefix)
+
+
+def console_router(prefix: str = "/curator") -> APIRouter:
+    """Return a router of pages for curators and auditors who have signed in."""
+    return _router(ConsolePage, prefix)
+
+
+def _router(kind: type[GuardedRoute], prefix: str) -> APIRouter:
+    return APIRouter(
+        prefix=prefix,
+        route_class=kind,
+        include_in_schema=False,
+        default_response_class=Response,
+        redirect_slashes=False,
+    )
+
+
+def add_routers(app: FastAPI, *routers: APIRouter) -> None:
+    """Add routers to a service; a route without a guard is refused."""
+    for router in routers:
+        for route in router.routes:
+            if not isinstance(route, GuardedRoute):
+                raise TypeError(f"{route} has no guard")
+            route.include_in_schema = route.include_in_schema and router.include_in_schema
+            app.router.routes.append(route)
+
+
+def _limited(request: Request, limit: int) -> Request:
+    """Return the request with a body that cannot be longer than a limit. [bytes]"""
+    announced = request.headers.get("content-length", "0")
+    if not announced.isdecimal() or int(announced) > limit:
+        raise _too_large(limit)
+    receive, seen = request.receive, 0
+
+    async def counting() -> Message:
+        nonlocal seen
+        message = await receive()
+        seen += len(message.get("body", b""))
+        if seen > limit:
+            raise _too_large(limit)
+        return message
+
+    return Request(request.scope, counting)
+
+
+def _too_large(limit: int) -> Problem:
+    return Problem(413, f"The request is larger than {limit:,} bytes; send less.")

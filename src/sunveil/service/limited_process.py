@@ -1,0 +1,105 @@
+"""Read uploads in a process of bounded memory and time."""
+
+from __future__ import annotations
+
+import json
+import logging
+import multiprocessing
+import resource
+import traceback
+from collections.abc import Callable
+from multiprocessing.connection import Connection
+from typing import Any
+
+from sunveil.errors import Interface, ParameterError, SourceError, debugging, place_of, speak
+from sunveil.service.settings import ReadingLimits, size_text
+from sunveil.service.uploads import UploadRefused, UploadTooLarge
+
+log = logging.getLogger("sunveil.service")
+
+
+_READERS = "sunveil.service.upload_checks"
+
+
+_CONTEXT = multiprocessing.get_context("forkserver")
+
+
+_KINDS: dict[str, type[SourceError] | type[ParameterError]] = {
+    each.__name__: each for each in (SourceError, UploadRefused, UploadTooLarge, ParameterError)
+}
+
+
+def run_guarded(task: Callable[..., Any], *arguments: Any, limits: ReadingLimits) -> Any:
+    """Run a function in a process of its own, and return what it returns.
+
+    Parameters
+    ----------
+    task
+        A function of a module, whose answer is plain JSON; its refusals are raised here.
+    *arguments
+        What it is called with; they are pickled.
+    limits
+        What it may hold and take.
+    """
+    _CONTEXT.set_forkserver_preload([_READERS])
+    ours, theirs = _CONTEXT.Pipe(duplex=False)
+    process = _CONTEXT.Process(target=_work, args=(theirs, task, arguments, limits), daemon=True)
+    process.start()
+    theirs.close()
+    try:
+        answer = json.loads(ours.recv_bytes()) if ours.poll(limits.seconds) else None
+    except EOFError:  # it died: the kernel or an allocator stopped it
+        answer = None
+    finally:
+        ours.close()
+        process.kill()
+        process.join()
+        process.close()
+    if answer is None:
+        raise too_much(limits)
+    if "unforeseen" in answer:
+        log.error("an upload could not be read: %s", answer["unforeseen"])
+    if "refused" in answer:
+        raise _KINDS.get(answer["refused"], SourceError)(answer["why"])
+    return answer["found"]
+
+
+def too_much(limits: ReadingLimits) -> UploadTooLarge:
+    """Return the refusal of what cannot be read within the limits, which names them."""
+    return UploadTooLarge(
+        f"reading these files takes more than the {size_text(limits.memory)} of memory or the"
+        f" {limits.seconds:,.0f} seconds that this service allows (settings reading.memory and"
+        " reading.seconds); send fewer systems or readings in one dataset"
+    )
+
+
+def limit_this_process(limits: ReadingLimits) -> None:
+    """Let the kernel refuse this process more memory and processor time than the limits allow."""
+    import pyarrow as pa
+
+    # other pools reserve far more than they use
+    pa.set_memory_pool(pa.system_memory_pool())
+    seconds = int(limits.seconds) + 1
+    for kind, most in ((resource.RLIMIT_DATA, limits.memory), (resource.RLIMIT_CPU, seconds)):
+        resource.setrlimit(kind, (most, most))
+
+
+def _work(
+    answer: Connection, task: Callable[..., Any], arguments: tuple[Any, ...], limits: ReadingLimits
+) -> None:
+    """Run the task in the process that was made for it, and send its answer or its refusal."""
+    limit_this_process(limits)
+    speak(Interface.SERVICE)
+    try:
+        said: dict[str, Any] = {"found": task(*arguments)}
+    except MemoryError:
+        said = {"refused": UploadTooLarge.__name__, "why": str(too_much(limits))}
+    except (SourceError, ParameterError) as error:
+        kind = next(each for each in type(error).__mro__ if each.__name__ in _KINDS)
+        said = {"refused": kind.__name__, "why": str(error)}
+    except Exception as error:  # what a damaged file makes a reader raise
+        why = f"the files cannot be read ({type(error).__name__}); check that they are not damaged"
+        said = {"refused": UploadRefused.__name__, "why": why, "unforeseen": place_of(error)}
+        if debugging():
+            traceback.print_exception(error)
+    answer.send_bytes(json.dumps(said).encode())

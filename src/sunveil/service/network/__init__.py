@@ -1,1 +1,0 @@
-"""Logs, metrics, and what every request passes."""

@@ -1,1 +1,0 @@
-"""Single sign-on by OpenID Connect: settings, the provider, claims, and the pages between."""

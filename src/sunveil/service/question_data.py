@@ -1,0 +1,382 @@
+"""Question to product and the private data it needs."""
+
+from __future__ import annotations
+
+import tempfile
+import threading
+from collections import Counter
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any, Generic, TypeVar
+
+from sunveil.errors import SourceError
+from sunveil.estimates.inference_options import FleetSettings
+from sunveil.estimates.read_write import FleetRows, read_fleet
+from sunveil.fleet.blocks import record_span
+from sunveil.fleet.open import HeldRecord, open_records, site_records
+from sunveil.grids import cell_of
+from sunveil.ledger.ledger import Ledger
+from sunveil.ledger.promises import Question, SystemHome
+from sunveil.meters.reading_options import MeterOptions
+from sunveil.meters.record import Record
+from sunveil.meters.schema_files import schema_digest
+from sunveil.publication.published_tables import LARGEST_KW, Bins, Publication
+from sunveil.publish.fleet_tables import (
+    TableChoices,
+    dry_fleet_tables,
+    fleet_question,
+    plan_fleet,
+    publish_fleet,
+)
+from sunveil.publish.publisher import read_households
+from sunveil.publish.release_card import PublicationAccount
+from sunveil.publish.synthetic_table import plan_synthetic, publish_synthetic, synthetic_question
+from sunveil.publish.system_rows import plan_systems, publish_systems, systems_question
+from sunveil.releases.fleet_releases import MemorySystems, ReleaseTerms
+from sunveil.service.expected_errors import synthetic_errors, system_errors, table_errors
+from sunveil.service.questions import (
+    ExpectedError,
+    FleetTableQuestion,
+    NotServed,
+    QuantilesQuestion,
+    QuestionPlan,
+    SyntheticQuestion,
+    SystemsQuestion,
+    TotalsQuestion,
+)
+from sunveil.service.store.datasets import Served
+from sunveil.service.upload_checks import meter_options
+from sunveil.site import Site
+from sunveil.weather.sources import get_weather
+from sunveil.weather.weather_data import Weather
+
+Held = TypeVar("Held")
+
+
+class DatasetCache(Generic[Held]):
+    """What was read of datasets, each as long as it stays as it is.
+
+    Parameters
+    ----------
+    read
+        Reads it.
+    """
+
+    def __init__(self, read: Callable[[Served], Held]) -> None:
+        self._read = read
+        self._lock = threading.Lock()
+        self._known: dict[str, tuple[Served, Held]] = {}
+
+    def get(self, dataset: Served) -> Held:
+        """Return what is held of a dataset."""
+        stamp = replace(dataset, title="", about="", made="")
+        with self._lock:
+            found = self._known.get(dataset.name)
+            if found is None or found[0] != stamp:
+                found = stamp, self._read(dataset)
+                self._known[dataset.name] = found
+        return found[1]
+
+
+class Data:
+    """Data of datasets, read when first asked for and again when the dataset has changed.
+
+    Parameters
+    ----------
+    folder
+        The service's folder of datasets.
+    """
+
+    def __init__(self, folder: Path) -> None:
+        self._folder = folder
+        self._rows = DatasetCache(self._read_rows)
+        self._systems = DatasetCache(self._read_systems)
+        self._homes = DatasetCache(self._read_homes)
+
+    def rows(self, dataset: Served) -> FleetRows:
+        """Return the inferred rows of a fleet: private."""
+        return self._rows.get(dataset)
+
+    def systems(self, dataset: Served) -> MemorySystems:
+        """Return the meters of a fleet, and their weather: private."""
+        return self._systems.get(dataset)
+
+    def homes(self, dataset: Served) -> list[SystemHome]:
+        """Return whose the systems are, as far as the dataset's table of systems says."""
+        return self._homes.get(dataset)
+
+    def _read_homes(self, dataset: Served) -> list[SystemHome]:
+        if dataset.table is None:
+            return []
+        path, options = dataset.path(self._folder) / dataset.table, meter_options(dataset)
+        return read_households(path, options.system_column)
+
+    def _read_rows(self, dataset: Served) -> FleetRows:
+        assert dataset.estimates is not None
+        path = dataset.path(self._folder) / dataset.estimates
+        return read_fleet(path, keys=list(dataset.keys))
+
+    def _read_systems(self, dataset: Served) -> MemorySystems:
+        """Return the systems of a dataset as every release reads them.
+
+        A system of which no record can be made, for its rows and stamps, is left out; whatever
+        readings a record holds, it is there.
+        """
+        assert dataset.meters is not None
+        folder, options = dataset.path(self._folder), meter_options(dataset)
+        if dataset.table is None:
+            assert dataset.latitude is not None
+            assert dataset.longitude is not None
+            site = Site(dataset.latitude, dataset.longitude, dataset.altitude)
+            found = site_records(folder / dataset.meters, options, longitude=site.longitude)
+            records = [each for each in found if isinstance(each, Record)]
+            sites = {record.system_id: site for record in records}
+        else:
+            records, sites = _placed(folder / dataset.meters, folder / dataset.table, options)
+        if not records:
+            raise SourceError("no system of the dataset has rows and stamps that can be read")
+        weather = _weather(records, sites)
+        return MemorySystems(records, lambda record: weather[record.system_id])
+
+
+def _placed(
+    meters: Path, table: Path, options: MeterOptions
+) -> tuple[list[Record], dict[str, Site]]:
+    """Return the records of a fleet, and where each is.
+
+    Systems of one weather cell share its centre, and so one sky.
+    """
+    settings = FleetSettings(meters=options)
+    with tempfile.TemporaryDirectory() as work:
+        fleet = open_records(meters, table, Path(work), settings=settings, workers=1)
+        found = [each for part in fleet.plan.parts for each in fleet.of(part)]
+    held = [each for each in found if isinstance(each, HeldRecord)]
+    times = Counter(each.number for each in held)
+    systems = fleet.context.systems
+    records = [each.record for each in held if times[each.number] == 1]
+    records.sort(key=lambda record: record.system_id)
+    sites = {each.record.system_id: cell_of(*systems.place(each.number)[:2]).site for each in held}
+    return records, sites
+
+
+def _weather(records: list[Record], sites: dict[str, Site]) -> dict[str, Weather]:
+    """Return the clear sky of each record: one for each place, over all that its records span."""
+    spans: dict[Site, tuple[Any, Any]] = {}
+    for record in records:
+        site, (first, last) = sites[record.system_id], record_span(record)
+        begin, end = spans.get(site, (first, last))
+        spans[site] = min(begin, first), max(end, last)
+    made = {site: get_weather("clearsky", site, *span) for site, span in spans.items()}
+    return {record.system_id: made[sites[record.system_id]] for record in records}
+
+
+@dataclass(frozen=True, slots=True)
+class AnalystQuestion:
+    """A question to a dataset.
+
+    Parameters
+    ----------
+    dataset
+        The dataset.
+    question
+        What is asked.
+    analyst
+        Who asks.
+    data
+        Where the private data are.
+    """
+
+    dataset: Served
+    question: Any
+    analyst: str
+    data: Data
+
+
+def plan(case: AnalystQuestion, ledger: Ledger) -> QuestionPlan:
+    """Return what a question would cost and be worth, from what is public."""
+    return _KINDS[type(case.question)].plan(case, ledger)
+
+
+def expected_errors(case: AnalystQuestion, ledger: Ledger) -> tuple[ExpectedError, ...]:
+    """Return the errors to expect of a question, whatever was asked or spent before."""
+    return _KINDS[type(case.question)].expected(case, ledger)
+
+
+def answer(case: AnalystQuestion, ledger: Ledger) -> Publication:
+    """Answer a question: the ledger is charged before anything is drawn."""
+    return _KINDS[type(case.question)].answer(case, ledger)
+
+
+def account_of_answer(
+    case: AnalystQuestion, ledger: Ledger, publication: Publication
+) -> PublicationAccount:
+    """Return what the ledger says of an answer: public, and nothing of any analyst's share.
+
+    Parameters
+    ----------
+    case, publication
+        The question and its answer.
+    ledger
+        What was charged.
+    """
+    read = isinstance(case.question, SystemsQuestion)  # tables are made from what was inferred
+    schema = schema_digest(meter_options(case.dataset)) if read else None
+    return PublicationAccount.of(
+        ledger, case.dataset.name, publication, schema=schema, interactive=True
+    )
+
+
+def question_of(case: AnalystQuestion, ledger: Ledger) -> Question:
+    """Return what :func:`answer` asks the ledger."""
+    concentrated = _concentrated(case, ledger)
+    if isinstance(case.question, SyntheticQuestion):
+        systems = len(case.data.rows(case.dataset))
+        return synthetic_question(systems, concentrated=concentrated, **_synthetic_options(case))
+    if isinstance(case.question, SystemsQuestion):
+        asked = _systems_asked(case, ledger)
+        held = asked.pop("systems")
+        return systems_question(held.about(), net=held.net > 0, **asked)
+    choices = table_choices(case.dataset, case.question)
+    return fleet_question(choices, concentrated=concentrated, analyst=case.analyst)
+
+
+def table_choices(
+    dataset: Served, asked: FleetTableQuestion | TotalsQuestion | QuantilesQuestion
+) -> TableChoices:
+    """Return the public choices of a fleet's tables."""
+    group = asked.group_by
+    if group is not None and group not in dataset.keys:
+        known = ", ".join(dataset.keys) or "none"
+        raise NotServed(f"the fleet is divided by: {known}; not by {group!r}")
+    made = TableChoices(
+        bins=Bins(),
+        epsilon=asked.epsilon,
+        key=group,
+        keys=None if group is None else tuple(dataset.keys[group]),
+        edition=dataset.edition,
+    )
+    clip = None if asked.clip_kw is None else (0.0, asked.clip_kw)
+    if isinstance(asked, TotalsQuestion):
+        return replace(made, tables=("totals",), clip_kw=clip, quantiles=())
+    quantiles = tuple(percent / 100.0 for percent in sorted(set(asked.percents)))
+    if isinstance(asked, QuantilesQuestion):
+        largest = asked.clip_kw or LARGEST_KW
+        return replace(made, tables=("quantiles",), largest_kw=largest, quantiles=quantiles)
+    return replace(
+        made,
+        bins=Bins(sectors=asked.sectors),
+        tables=tuple(asked.tables),
+        shares=None if asked.shares is None else dict[str, float](asked.shares.items()),
+        clip_kw=clip,
+        largest_kw=asked.largest_kw or LARGEST_KW,
+        quantiles=quantiles,
+    )
+
+
+def _plan_tables(case: AnalystQuestion, ledger: Ledger) -> QuestionPlan:
+    choices, systems = table_choices(case.dataset, case.question), case.dataset.systems
+    found = plan_fleet(
+        ledger, case.dataset.name, choices=choices, systems=systems, analyst=case.analyst
+    )
+    expected = table_errors(
+        tuple(found.expected), choices, systems=systems, concentrated=_concentrated(case, ledger)
+    )
+    return QuestionPlan(found.cost, found.kept, expected)
+
+
+def _expected_tables(case: AnalystQuestion, ledger: Ledger) -> tuple[ExpectedError, ...]:
+    choices, systems = table_choices(case.dataset, case.question), case.dataset.systems
+    concentrated = _concentrated(case, ledger)
+    found = dry_fleet_tables(**choices.options(), concentrated=concentrated, systems=systems)
+    return table_errors(found, choices, systems=systems, concentrated=concentrated)
+
+
+def _answer_tables(case: AnalystQuestion, ledger: Ledger) -> Publication:
+    return publish_fleet(
+        ledger,
+        case.dataset.name,
+        case.data.rows(case.dataset),
+        choices=table_choices(case.dataset, case.question),
+        analyst=case.analyst,
+        homes=case.data.homes(case.dataset),
+    )
+
+
+def _plan_synthetic(case: AnalystQuestion, ledger: Ledger) -> QuestionPlan:
+    assert case.dataset.systems is not None
+    found = plan_synthetic(
+        ledger, case.dataset.name, case.dataset.systems, **_synthetic_options(case)
+    )
+    return QuestionPlan(found.cost, found.kept, synthetic_errors(found.noise))
+
+
+def _expected_synthetic(case: AnalystQuestion, ledger: Ledger) -> tuple[ExpectedError, ...]:
+    return _plan_synthetic(case, ledger).expected
+
+
+def _answer_synthetic(case: AnalystQuestion, ledger: Ledger) -> Publication:
+    rows, homes = case.data.rows(case.dataset), case.data.homes(case.dataset)
+    options = _synthetic_options(case)
+    return publish_synthetic(ledger, case.dataset.name, rows, **options, homes=homes)
+
+
+def _synthetic_options(case: AnalystQuestion) -> dict[str, Any]:
+    return {
+        "epsilon": case.question.epsilon,
+        "analyst": case.analyst,
+        "edition": case.dataset.edition,
+    }
+
+
+def _plan_systems(case: AnalystQuestion, ledger: Ledger) -> QuestionPlan:
+    asked = _systems_asked(case, ledger)
+    found = plan_systems(ledger, case.dataset.name, **asked)
+    return QuestionPlan(found.cost, found.kept, system_errors(found.expected))
+
+
+def _expected_systems(case: AnalystQuestion, ledger: Ledger) -> tuple[ExpectedError, ...]:
+    asked = _systems_asked(case, ledger)
+    return system_errors(asked["systems"].expected(asked["terms"]))
+
+
+def _answer_systems(case: AnalystQuestion, ledger: Ledger) -> Publication:
+    homes = case.data.homes(case.dataset)
+    return publish_systems(ledger, case.dataset.name, **_systems_asked(case, ledger), homes=homes)
+
+
+def _systems_asked(case: AnalystQuestion, ledger: Ledger) -> dict[str, Any]:
+    promise = ledger.dataset(case.dataset.name).promise
+    return {
+        "systems": case.data.systems(case.dataset),
+        "terms": ReleaseTerms.of(promise.unit, case.question.epsilon, promise=promise),
+        "analyst": case.analyst,
+        # of an edition that is not the first
+        "edition": case.dataset.edition if case.dataset.extra.get("editions") else None,
+    }
+
+
+def _concentrated(case: AnalystQuestion, ledger: Ledger) -> bool:
+    """Whether the promise has a δ, so that ε means ρ = ε²/2: public."""
+    return ledger.dataset(case.dataset.name).promise.delta > 0.0
+
+
+@dataclass(frozen=True, slots=True)
+class _Kind:
+    """How a kind of question is planned, judged and answered."""
+
+    plan: Callable[[AnalystQuestion, Ledger], QuestionPlan]
+    expected: Callable[[AnalystQuestion, Ledger], tuple[ExpectedError, ...]]
+    answer: Callable[[AnalystQuestion, Ledger], Publication]
+
+
+_TABLES = _Kind(_plan_tables, _expected_tables, _answer_tables)
+
+
+_KINDS: dict[type, _Kind] = {
+    FleetTableQuestion: _TABLES,
+    TotalsQuestion: _TABLES,
+    QuantilesQuestion: _TABLES,
+    SyntheticQuestion: _Kind(_plan_synthetic, _expected_synthetic, _answer_synthetic),
+    SystemsQuestion: _Kind(_plan_systems, _expected_systems, _answer_systems),
+}

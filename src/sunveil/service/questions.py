@@ -1,0 +1,397 @@
+"""Public question and answer types, Broker protocol."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Annotated, Any, Literal, Protocol, get_args
+
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field
+
+from sunveil.errors import SunveilError
+from sunveil.publication.published_tables import ErrorVerdict, verdict_on, worst
+
+SMALLEST_EPSILON, LARGEST_EPSILON = 0.01, 20.0
+
+
+Epsilon = Annotated[
+    float,
+    Field(
+        ge=SMALLEST_EPSILON, le=LARGEST_EPSILON, description="Privacy loss ε of the whole answer."
+    ),
+]
+
+
+GroupBy = Annotated[
+    str | None,
+    Field(
+        max_length=60,
+        description="Public column that divides the fleet, as the dataset lists it; null for all.",
+    ),
+]
+
+
+Clip = Annotated[
+    float | None,
+    Field(
+        ge=0.5,
+        le=1000.0,
+        description="Capacities are held at or below this; null to have it chosen privately, from"
+        " a public ladder up to 2000 kW, by a third of what totals cost. [kW]",
+    ),
+]
+
+
+Largest = Annotated[
+    float | None,
+    Field(
+        ge=1.0,
+        le=2000.0,
+        description="No system is larger, as a rule for homes may have it: totals are as exact as"
+        " that allows. One that is larger counts with this capacity; null: 2000. [kW]",
+    ),
+]
+
+
+TableName = Literal[
+    "counts", "planes", "sectors", "tilts", "capacities", "mounts", "totals", "quantiles"
+]
+
+
+TABLES: tuple[TableName, ...] = get_args(TableName)
+
+
+def _as_integer(given: Any) -> Any:
+    """Return a whole number as an integer: JSON does not distinguish 50.0 from 50."""
+    return int(given) if isinstance(given, float) and given.is_integer() else given
+
+
+Percents = Annotated[
+    list[Annotated[int, Field(ge=1, le=99), BeforeValidator(_as_integer)]],
+    Field(min_length=1, max_length=9, description="Which percentiles, in any order."),
+]
+
+
+class _Question(BaseModel):
+    # strict: true is not the number 1, and "0.5" not a number at all
+    model_config = ConfigDict(extra="forbid", frozen=True, strict=True)
+
+    epsilon: Epsilon
+
+
+class FleetTableQuestion(_Question):
+    """The tables of the fleet that are named: ε goes to these alone."""
+
+    kind: Literal["fleet-table"]
+    group_by: GroupBy = None
+    tables: Annotated[
+        list[TableName],
+        Field(
+            min_length=1,
+            max_length=len(TABLES),
+            description="What is bought. counts: sector, band of tilt and class of capacity"
+            " together, with all their sums; planes: sector and band; sectors, tilts, capacities:"
+            " one of them, with the least noise; mounts: one plane, two planes or a tracker;"
+            " totals; quantiles.",
+            json_schema_extra={"uniqueItems": True},
+        ),
+    ] = ["counts", "totals", "quantiles"]
+    shares: Annotated[
+        dict[TableName, Annotated[float, Field(gt=0.0, le=1e6)]] | None,
+        Field(description="How ε is divided; null for 2 to counts and 1 to each other table."),
+    ] = None
+    sectors: Annotated[Literal[4, 8, 16], Field(description="Sectors of the compass.")] = 8
+    percents: Percents = [25, 50, 75]
+    clip_kw: Clip = None
+    largest_kw: Largest = None
+
+
+class TotalsQuestion(_Question):
+    """Total and mean capacity, by group."""
+
+    kind: Literal["totals"]
+    group_by: GroupBy = None
+    clip_kw: Clip = None
+
+
+class QuantilesQuestion(_Question):
+    """Quantiles of capacity and tilt, by group."""
+
+    kind: Literal["quantiles"]
+    group_by: GroupBy = None
+    clip_kw: Annotated[
+        float | None,
+        Field(ge=1.0, le=1000.0, description="Where the grid of capacities ends; null: 2000. [kW]"),
+    ] = None
+    percents: Percents = [25, 50, 75]
+
+
+class SyntheticQuestion(_Question):
+    """A table of systems that do not exist, like the fleet together."""
+
+    kind: Literal["synthetic"]
+    epsilon: Annotated[
+        float,
+        Field(ge=0.05, le=LARGEST_EPSILON, description="Privacy loss ε of the whole answer."),
+    ]
+
+
+class SystemsQuestion(_Question):
+    """One row per system, each drawn under the promise's own unit."""
+
+    kind: Literal["systems"]
+
+
+Question = Annotated[
+    FleetTableQuestion | TotalsQuestion | QuantilesQuestion | SyntheticQuestion | SystemsQuestion,
+    Field(discriminator="kind"),
+]
+
+
+KINDS: tuple[type[_Question], ...] = (
+    FleetTableQuestion,
+    TotalsQuestion,
+    QuantilesQuestion,
+    SyntheticQuestion,
+    SystemsQuestion,
+)
+
+
+TITLES = {
+    "fleet-table": "Fleet table",
+    "totals": "Totals by group",
+    "quantiles": "Quantiles",
+    "synthetic": "Synthetic table",
+    "systems": "Single systems",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class ExpectedError:
+    """An error to expect, known before anything is spent.
+
+    Parameters
+    ----------
+    table, value
+        Which table, and which of its columns.
+    error
+        How large it is. [unit]
+    unit
+        Its unit, such as ``systems`` or ``%``.
+    meaning
+        What kind of error it is, such as the standard deviation of the noise.
+    cost
+        The part of the question's cost that is spent on it, in the promise's measure; None where
+        parts are not told apart, and 0 for what comes with another table.
+    of
+        What the error is judged by, such as what a cell holds on average: public. [unit]
+    """
+
+    table: str
+    value: str
+    error: float
+    unit: str
+    meaning: str
+    cost: float | None = None
+    of: float | None = None
+
+    @property
+    def verdict(self) -> ErrorVerdict | None:
+        """What it would be good for, by public rules."""
+        return verdict_on(self.error, unit=self.unit, of=self.of)
+
+
+@dataclass(frozen=True, slots=True)
+class Advice:
+    """A change of a question that makes its answer better, tried through the planner.
+
+    Parameters
+    ----------
+    words
+        What to change, such as ``with only sectors``.
+    question
+        The question with the change made.
+    verdict
+        The worst verdict on what it would buy.
+    affordable
+        Whether what is left holds it.
+    """
+
+    words: str
+    question: Question
+    verdict: ErrorVerdict
+    affordable: bool = True
+
+
+@dataclass(frozen=True, slots=True)
+class Suggestion:
+    """A first question, which tells as much as there is for a small part of a share.
+
+    Parameters
+    ----------
+    question
+        The question.
+    verdict
+        The worst verdict on what it would buy; None where nothing is known.
+    """
+
+    question: Question
+    verdict: ErrorVerdict | None
+
+
+@dataclass(frozen=True, slots=True)
+class QuestionPlan:
+    """What a question would cost and the errors to expect; nothing has been spent.
+
+    Parameters
+    ----------
+    cost
+        In the promise's measure; 0 where the answer is there already.
+    kept
+        Whether it was answered before.
+    expected
+        The errors to expect.
+    advice
+        Changes that would make the answer better, best first; none where it is useful.
+    """
+
+    cost: float
+    kept: bool
+    expected: tuple[ExpectedError, ...]
+    advice: tuple[Advice, ...] = ()
+
+    @property
+    def verdict(self) -> ErrorVerdict | None:
+        """The worst verdict on what is bought; what comes with it at no cost does not count."""
+        return worst(each.verdict for each in self.expected if each.cost != 0.0)
+
+
+@dataclass(frozen=True, slots=True)
+class Answered:
+    """The answer of a question, kept as a release.
+
+    Parameters
+    ----------
+    release
+        The id that it is found by.
+    fresh
+        Whether it was drawn now, rather than found.
+    """
+
+    release: str
+    fresh: bool
+
+
+@dataclass(frozen=True, slots=True)
+class ReleaseFile:
+    """A file of a release.
+
+    Parameters
+    ----------
+    name
+        Its name, such as ``totals.csv``.
+    media_type
+        Its MIME type.
+    content
+        Its bytes.
+    """
+
+    name: str
+    media_type: str
+    content: bytes
+
+
+class QuestionRefused(SunveilError):
+    """A question that is refused, for reasons that are public."""
+
+
+class NotServed(QuestionRefused):
+    """There is no such dataset or release for this analyst, or not such a question for it."""
+
+
+class OverBudget(QuestionRefused):
+    """The promise, or the analyst's share of it, does not hold the question.
+
+    Parameters
+    ----------
+    message
+        What is wrong, in one sentence.
+    requested, remaining
+        In the promise's measure.
+    """
+
+    def __init__(self, message: str, *, requested: float, remaining: float) -> None:
+        super().__init__(message)
+        self.requested, self.remaining = requested, remaining
+
+
+class KeyReused(QuestionRefused):
+    """The idempotency key was used for another question."""
+
+
+class Broker(Protocol):
+    """What answers questions of analysts: charges, draws and keeps."""
+
+    def plan(self, dataset: str, question: Question, *, analyst: str) -> QuestionPlan:
+        """Return what a question would cost, or refuse it; spend nothing.
+
+        Parameters
+        ----------
+        dataset
+            Its name.
+        question
+            What would be asked.
+        analyst
+            Whose share would be charged.
+        """
+
+    def at_hand(self) -> bool:
+        """Whether what plans is loaded, so that a page that can do without need not wait."""
+
+    def suggest(self, dataset: str, kind: str, *, analyst: str) -> Suggestion:
+        """Return a first question of a kind that tells something for a twentieth of the share.
+
+        Parameters
+        ----------
+        dataset
+            Its name.
+        kind
+            Which kind of question.
+        analyst
+            Whose share it is a twentieth of.
+        """
+
+    def ask(self, dataset: str, question: Question, *, analyst: str, key: str) -> Answered:
+        """Answer a question: charge it, draw it and keep it, or find the kept answer.
+
+        Parameters
+        ----------
+        dataset
+            Its name.
+        question
+            What is asked.
+        analyst
+            Whose share is charged.
+        key
+            The idempotency key: the same key and question give the same answer, charged once.
+        """
+
+    def file_at_hand(self, release: str, name: str) -> ReleaseFile | None:
+        """Return a file of a release if it is in memory."""
+
+    def file(self, release: str, name: str) -> ReleaseFile:
+        """Return a file of a release: ``TABLE.csv``, ``TABLE.json``, ``release-card.yaml`` ..."""
+
+    def warm(self) -> None:
+        """Load what answering needs, so that the first question does not wait for it."""
+
+    def unanswered(self) -> bool:
+        """Return whether a charge has no answer: it is being drawn on, or was cut short."""
+
+    def recover(self, *, after: float = ...) -> None:
+        """Finish what was paid and cut short.
+
+        Parameters
+        ----------
+        after
+            How old a request is at least. [s]
+        """

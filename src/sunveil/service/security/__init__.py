@@ -1,1 +1,0 @@
-"""Passwords, tokens, cookies, headers, limits and the time that answers take."""
