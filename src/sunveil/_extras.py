@@ -33,22 +33,8 @@ EXTRAS = {
 
 
 def require_extras(*extras: str, purpose: str) -> None:
-    """Refuse, in one sentence with the remedy, what needs extras that are not installed.
-
-    Nothing is imported: packages are only looked for.
-
-    Parameters
-    ----------
-    *extras
-        Names of extras, as ``report``.
-    purpose
-        What needs them, as the sentence begins: ``"a report"``.
-
-    Raises
-    ------
-    MissingExtra
-        If a package of theirs is not installed.
-    """
+    """Refuse, in one sentence with the remedy, what needs extras that are not installed."""
+    # Nothing is imported: packages are only looked for.
     unknown = sorted(set(extras) - set(EXTRAS))
     if unknown:
         raise ParameterError(f"there is no extra {unknown[0]}; use {', '.join(EXTRAS)}")

@@ -17,17 +17,7 @@ from sunveil.errors import ParameterError
 
 
 def write_whole(path: Path, content: str | bytes, *, private: bool = False) -> None:
-    """Write a file in one step: readers see the old file or the whole new one.
-
-    Parameters
-    ----------
-    path
-        Where; a file that stands there is replaced, through links.
-    content
-        Text, which is written in UTF-8, or bytes.
-    private
-        Whether its owner alone may read it.
-    """
+    """Write a file in one step: readers see the old file or the whole new one."""
     target = real_path(path)
     temporary = target.with_name(f".{target.name}.{secrets.token_hex(4)}.part")
     flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | getattr(os, "O_BINARY", 0)
@@ -74,15 +64,7 @@ def shows_bars() -> bool:
 
 
 def make_bar(items: Iterable[Any] | None = None, **options: Any) -> Any:
-    """Return tqdm's bar: a widget in a notebook that has widgets, else a line on stderr.
-
-    Parameters
-    ----------
-    items
-        What is worked on; none for a bar that is moved by hand.
-    **options
-        tqdm's own: ``desc``, ``total``, ``unit``.
-    """
+    """Return tqdm's bar: a widget in a notebook that has widgets, else a line on stderr."""
     with warnings.catch_warnings():
         # a notebook without widgets gets the line, and need not be told so
         warnings.simplefilter("ignore")
@@ -94,19 +76,7 @@ def make_bar(items: Iterable[Any] | None = None, **options: Any) -> Any:
 def progress(
     items: Iterable[Item], doing: str, *, total: int | None = None, unit: str = "system"
 ) -> Iterable[Item]:
-    """Return the items, with a bar while they are taken if somebody watches.
-
-    Parameters
-    ----------
-    items
-        What is worked on.
-    doing
-        What is done with them, shown before the bar.
-    total
-        How many there are, where that is known.
-    unit
-        What one of them is.
-    """
+    """Return the items, with a bar while they are taken if somebody watches."""
     if not shows_bars():
         return items
     bar: Iterable[Item] = make_bar(items, desc=doing, total=total, unit=f" {unit}")

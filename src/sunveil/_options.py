@@ -65,19 +65,7 @@ _HINTS: dict[type[Any], dict[str, Any]] = {}
 def number(
     name: str, value: Any, *, low: float = -math.inf, high: float = math.inf, unit: str = ""
 ) -> float:
-    """Return a finite number within bounds.
-
-    Parameters
-    ----------
-    name
-        The parameter.
-    value
-        What was given for it.
-    low, high
-        The least and the most that it may be.
-    unit
-        Its unit, for the message.
-    """
+    """Return a finite number within bounds."""
     if is_number(value) and math.isfinite(value) and low <= value <= high:
         return float(value)
     if math.isfinite(low) and math.isfinite(high):
@@ -89,17 +77,7 @@ def number(
 
 
 def whole(name: str, value: Any, *, low: int, high: int) -> int:
-    """Return a whole number within bounds.
-
-    Parameters
-    ----------
-    name
-        The parameter.
-    value
-        What was given for it.
-    low, high
-        The least and the most that it may be.
-    """
+    """Return a whole number within bounds."""
     if is_whole(value) and low <= value <= high:
         return int(value)
     raise ParameterError(
@@ -108,17 +86,7 @@ def whole(name: str, value: Any, *, low: int, high: int) -> int:
 
 
 def text(name: str, value: Any, *, give: str) -> str:
-    """Return a text.
-
-    Parameters
-    ----------
-    name
-        The parameter.
-    value
-        What was given for it.
-    give
-        What to give, for the message: ``"the name of a column"``.
-    """
+    """Return a text."""
     if isinstance(value, str):
         return value
     raise ParameterError(f"{name} must be {give}, as text, and {shown(value)} is not")
@@ -132,19 +100,7 @@ def flag(name: str, value: Any) -> bool:
 
 
 def one_of(kind: type[Kind], name: str, value: Any, *others: str) -> Kind:
-    """Return the member of an enumeration that a text names.
-
-    Parameters
-    ----------
-    kind
-        The enumeration.
-    name
-        The parameter.
-    value
-        What was given for it.
-    *others
-        What else may be given, which the caller has dealt with; for the message.
-    """
+    """Return the member of an enumeration that a text names."""
     try:
         return kind(value)
     except (ValueError, TypeError):
@@ -157,19 +113,7 @@ def one_of(kind: type[Kind], name: str, value: Any, *others: str) -> Kind:
 def instance(
     name: str, value: Any, kinds: type[Thing] | tuple[type[Thing], ...], *, give: str
 ) -> Thing:
-    """Return something of the right type.
-
-    Parameters
-    ----------
-    name
-        The parameter.
-    value
-        What was given for it.
-    kinds
-        Its type or types.
-    give
-        What to give, for the message: ``"an Estimate, as infer returns it"``.
-    """
+    """Return something of the right type."""
     if isinstance(value, kinds):
         return value
     raise ParameterError(f"{name} must be {give}, and {shown(value)} is not")
@@ -260,15 +204,7 @@ def plain(value: Any) -> Any:
 
 
 def check_path(name: str, path: str | PathLike[str]) -> Path:
-    """Return a path, unless no file system has such a one.
-
-    Parameters
-    ----------
-    name
-        The parameter.
-    path
-        What was given for it.
-    """
+    """Return a path, unless no file system has such a one."""
     if "\x00" in str(path) or any(len(part) > LONGEST_NAME for part in Path(path).parts):
         raise ParameterError(
             f"{name} must be a path whose names have at most {LONGEST_NAME} letters, and no zero"
@@ -277,13 +213,7 @@ def check_path(name: str, path: str | PathLike[str]) -> Path:
 
 
 def together(**arrays: Any) -> None:
-    """Refuse arrays whose shapes do not go together.
-
-    Parameters
-    ----------
-    **arrays
-        What was given for each parameter.
-    """
+    """Refuse arrays whose shapes do not go together."""
     try:
         np.broadcast_shapes(*(np.shape(each) for each in arrays.values()))
     except ValueError:
@@ -293,15 +223,7 @@ def together(**arrays: Any) -> None:
 
 @contextmanager
 def all_named(what: str, give: str) -> Iterator[None]:
-    """Let a name that a mapping lacks be told, around or as a decorator of what reads it.
-
-    Parameters
-    ----------
-    what
-        The mapping.
-    give
-        What to give for it, for the message.
-    """
+    """Let a name that a mapping lacks be told, around or as a decorator of what reads it."""
     try:
         yield
     except KeyError as error:
@@ -309,17 +231,10 @@ def all_named(what: str, give: str) -> Iterator[None]:
 
 
 def check_fields(made: Any) -> None:
-    """Check all fields of a frozen dataclass against their annotations.
-
-    Texts that name a member of an enumeration become that member, and fractions and numbers of
-    numpy's become Python's. A message has the type of what is wrong and never its value, which may
-    be private.
-
-    Parameters
-    ----------
-    made
-        The instance, from its ``__post_init__``.
-    """
+    """Check all fields of a frozen dataclass against their annotations."""
+    # Texts that name a member of an enumeration become that member, and fractions and numbers of
+    # numpy's become Python's. A message has the type of what is wrong and never its value, which
+    # may be private.
     kind = type(made)
     hints = _field_hints(kind)
     for each in fields(made):
@@ -356,16 +271,9 @@ class _KnownByName(type):
 
 
 def hints_of(annotated: Any) -> dict[str, Any]:
-    """Return the annotations of a function or a class as types.
-
-    Some are imported for type checkers alone, since their packages are slow or need not be
-    installed; these become types that know their instances by the name of their class.
-
-    Parameters
-    ----------
-    annotated
-        The function or the class.
-    """
+    """Return the annotations of a function or a class as types."""
+    # Some are imported for type checkers alone, since their packages are slow or need not be
+    # installed; these become types that know their instances by the name of their class.
     missing: dict[str, Any] = {}
     while True:
         try:
@@ -377,15 +285,7 @@ def hints_of(annotated: Any) -> dict[str, Any]:
 
 
 def member_of(value: Any, hint: Any) -> StrEnum | None:
-    """Return the member that a text names, of the first enumeration of a hint that has it.
-
-    Parameters
-    ----------
-    value
-        What was given.
-    hint
-        The type, as :func:`typing.get_type_hints` gives it.
-    """
+    """Return the member that a text names, of the first enumeration of a hint that has it."""
     for kind in (hint, *get_args(hint)):
         known = isinstance(kind, type) and issubclass(kind, StrEnum) and isinstance(value, str)
         if known and value in {member.value for member in kind}:
@@ -394,15 +294,7 @@ def member_of(value: Any, hint: Any) -> StrEnum | None:
 
 
 def fits(value: Any, hint: Any) -> bool:
-    """Whether a value is of an annotated type; of containers, their entries too.
-
-    Parameters
-    ----------
-    value
-        The value.
-    hint
-        The type, as :func:`typing.get_type_hints` gives it.
-    """
+    """Whether a value is of an annotated type; of containers, their entries too."""
     origin, parts = get_origin(hint), get_args(hint)
     if hint is Any or isinstance(hint, TypeVar):
         return True
@@ -482,19 +374,12 @@ _MANY = (inspect.Parameter.VAR_POSITIONAL, inspect.Parameter.VAR_KEYWORD)
 
 
 def checked(function: Callable[Parameters, Result]) -> Callable[Parameters, Result]:
-    """Check what a function is given: types by its annotations, and that no number is NaN.
-
-    What does not fit is a :class:`~sunveil.errors.ParameterError` that names the parameter, what
-    to give and the type of what was given, but never its value, which may be private. A text that
-    names a member of an enumeration becomes that member, a series an array, and numbers of numpy's
-    become Python's, which neither wrap nor fail to be written as JSON. Bounds and shapes are the
-    function's own to check. A call costs about 20 µs more: not for what is called for each reading.
-
-    Parameters
-    ----------
-    function
-        The function or method; a class method is checked below its ``@classmethod``.
-    """
+    """Check what a function is given: types by its annotations, and that no number is NaN."""
+    # What does not fit is a ParameterError that names the parameter, what to give and the type of
+    # what was given, but never its value, which may be private. A text that names a member of an
+    # enumeration becomes that member, a series an array, and numbers of numpy's become Python's,
+    # which neither wrap nor fail to be written as JSON. Bounds and shapes are the function's own to
+    # check. A call costs about 20 µs more: not for what is called for each reading.
     signature = inspect.signature(function)
     names = {each.name for each in signature.parameters.values() if each.kind not in _MANY}
 

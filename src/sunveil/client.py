@@ -257,15 +257,7 @@ class ServiceUnreachable(ServiceError):
 
 
 def error_of(status: int, problem: dict[str, Any]) -> SunveilError:
-    """Return the error that a problem of the service means.
-
-    Parameters
-    ----------
-    status
-        The HTTP status.
-    problem
-        The problem as RFC 9457 has it; empty where something else answered.
-    """
+    """Return the error that a problem of the service means."""
     said = str(problem.get("detail") or f"the service answered with status {status}").rstrip(".")
     kind = str(problem.get("type", "")).rpartition(":")[2]
     if kind == "over-budget":
@@ -308,26 +300,7 @@ class TokenAuth(requests.auth.AuthBase):
 
 
 class Transport:
-    """Sends requests to one service.
-
-    Parameters
-    ----------
-    url
-        Where the service is.
-    token
-        From the curator.
-    timeout
-        How long one answer may take. [s]
-    tries
-        How often a request is sent at most, where it was lost on the way.
-    verify
-        Path of a file with the authorities that the service's certificate is checked against; True
-        for the usual ones. It is always checked.
-    insecure
-        Whether the token may be sent without TLS to another machine.
-    pause
-        What waits for some seconds between tries.
-    """
+    """Sends requests to one service."""
 
     def __init__(
         self,
@@ -368,17 +341,7 @@ class Transport:
     def send(
         self, method: str, path: str, *, json: Any = None, key: str | None = None
     ) -> requests.Response:
-        """Return the answer to a request, or raise what is wrong.
-
-        Parameters
-        ----------
-        method, path
-            What to do at which address of the API.
-        json
-            The body.
-        key
-            The idempotency key, under which a question may be sent again.
-        """
+        """Return the answer to a request, or raise what is wrong."""
         headers = {} if key is None else {"Idempotency-Key": key}
         lost = ""
         for attempt in range(self._tries):

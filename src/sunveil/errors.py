@@ -76,13 +76,7 @@ class _Speaking:
 
 
 def speak(interface: Interface | str) -> None:
-    """Say from now on what to do in the words of an interface.
-
-    Parameters
-    ----------
-    interface
-        Where messages are read.
-    """
+    """Say from now on what to do in the words of an interface."""
     _Speaking.interface = Interface(interface)
 
 
@@ -131,20 +125,7 @@ def debugging() -> bool:
 
 
 def log_unforeseen(log: Logger, what: str, error: Exception, *, private: bool = False) -> None:
-    """Log an unforeseen error: its kind and place, and with SUNVEIL_DEBUG=1 its traceback.
-
-    Parameters
-    ----------
-    log
-        The logger of the module that caught it.
-    what
-        What could not be done, without a name or a value.
-    error
-        The error, whose own words may hold a reading.
-    private
-        Whether it happened for a private reading on the way to a release, where even that it did is
-        said with SUNVEIL_DEBUG=1 alone.
-    """
+    """Log an unforeseen error: its kind and place, and with SUNVEIL_DEBUG=1 its traceback."""
     if private and not debugging():
         return
     log.error("%s: %s", what, place_of(error), exc_info=error if debugging() else None)
@@ -193,15 +174,7 @@ class LedgerError(SunveilError):
 
 
 class BudgetExceeded(LedgerError):
-    """A charge that the promise does not hold.
-
-    Parameters
-    ----------
-    message
-        What is wrong, in one sentence.
-    requested, remaining
-        What was asked for and what is left, in the promise's own measure.
-    """
+    """A charge that the promise does not hold."""
 
     def __init__(self, message: str, *, requested: float, remaining: float) -> None:
         super().__init__(message)
@@ -214,15 +187,7 @@ class LedgerConflict(LedgerError):
 
 
 class LedgerUnavailable(LedgerError):
-    """A ledger whose database or disk refused: full, not to be written, or out of reach.
-
-    Parameters
-    ----------
-    message
-        What is wrong, in one sentence, with where the ledger is.
-    reason
-        The same without where it is.
-    """
+    """A ledger whose database or disk refused: full, not to be written, or out of reach."""
 
     def __init__(self, message: str, *, reason: str) -> None:
         super().__init__(message)

@@ -22,15 +22,7 @@ LARGEST_KW = 20.0
 
 
 def example_homes(homes: int = 300, *, feeders: tuple[str, ...] = ()) -> FleetRows:
-    """Return simulated homes as a utility would have inferred them: private in real life.
-
-    Parameters
-    ----------
-    homes
-        How many.
-    feeders
-        Names of the feeders that they are on, in turn; none when left out.
-    """
+    """Return simulated homes as a utility would have inferred them: private in real life."""
     # some of those that are drawn are no homes
     drawn = draw_systems(homes + homes // 8 + 8, seed=1)
     chosen = [each for each in drawn if each.dc_capacity_kw <= LARGEST_KW][:homes]
@@ -47,19 +39,8 @@ def example_homes(homes: int = 300, *, feeders: tuple[str, ...] = ()) -> FleetRo
 def example_tables(
     homes: int = 300, *, epsilon: float = 1.0, feeders: tuple[str, ...] = ()
 ) -> Publication:
-    """Return the private tables of planes and totals of :func:`example_homes`.
-
-    Parameters
-    ----------
-    homes, feeders
-        The homes.
-    epsilon
-        What the tables cost each of them.
-
-    Privacy
-    -------
-    ε-DP for ``System()``. No ledger is charged, since the homes are simulated.
-    """
+    """Return the private tables of planes and totals of :func:`example_homes`."""
+    # ε-DP for `System()`. No ledger is charged, since the homes are simulated.
     return fleet_tables(
         example_homes(homes, feeders=feeders),
         bins=Bins(),

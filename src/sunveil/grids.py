@@ -148,19 +148,11 @@ def cell_of(
 
 
 class Places(NamedTuple):
-    """Where systems stand, one entry each: public.
+    """Where systems stand, one entry each: public."""
 
-    Parameters
-    ----------
-    latitude, longitude
-        North and east positive. [degrees]
-    altitude
-        Above the sea; NaN where nobody said. [m]
-    """
-
-    latitude: Array
-    longitude: Array
-    altitude: Array
+    latitude: Array  # [degrees] north and east positive
+    longitude: Array  # [degrees] north and east positive
+    altitude: Array  # [m] above the sea; NaN where nobody said
 
     @classmethod
     def of(cls, site: Site, count: int) -> Places:
@@ -173,22 +165,10 @@ class Places(NamedTuple):
 
 
 def as_placed(points: Array, site: Site, places: Places) -> Array:
-    """Return what was fitted under the sky of a site, as it is at places nearby.
-
-    What faces a direction of space at both has another azimuth and tilt at each, since up and north
-    differ by what the places are apart; and where the air is thinner and cooler, the same power
-    comes from a smaller capacity.
-
-    Parameters
-    ----------
-    points
-        What was fitted, shape (systems, PARAMETERS); the first two are the plane as
-        ``tilt · (sin azimuth, cos azimuth)`` [degrees], the third is the logarithm of the capacity.
-    site
-        Whose sky they were fitted under.
-    places
-        Where each system stands.
-    """
+    """Return what was fitted under the sky of a site, as it is at places nearby."""
+    # What faces a direction of space at both has another azimuth and tilt at each, since up and
+    # north differ by what the places are apart; and where the air is thinner and cooler, the same
+    # power comes from a smaller capacity.
     tilt = np.radians(np.hypot(points[:, 0], points[:, 1]))
     azimuth = np.arctan2(points[:, 0], points[:, 1])
     sine = np.sin(tilt)

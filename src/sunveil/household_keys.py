@@ -64,10 +64,8 @@ def key_of(cell: Any, *, exact: int = _EXACT) -> str | None:
 
 
 def keys_of(column: Any, *, each_alone: bool = False) -> list[str | None]:
-    """Return the keys of a column of Arrow's, None where a cell is empty.
-
-    A cell that is no key is refused by its row; with ``each_alone``, it counts as empty.
-    """
+    """Return the keys of a column of Arrow's, None where a cell is empty."""
+    # A cell that is no key is refused by its row; with `each_alone`, it counts as empty.
     exact = EXACT.get(str(column.type), _EXACT)
     found: list[str | None] = []
     for row, cell in enumerate(column.to_pylist(), 1):

@@ -165,12 +165,10 @@ def _modifier_table(kind: np.dtype[Any], size: int = 16384) -> Array:
 
 
 def direct_modifier(cosine: Array) -> Array:
-    """Return the incidence-angle modifier of direct light, by table, for cosines in [0, 1].
-
-    The table is so fine that its nearest entry is right to 2e-4 at grazing light, and the light
-    that enters, which is what counts, to 2e-5 of the beam. It reaches one step beyond 1, where
-    rounding may put a cosine.
-    """
+    """Return the incidence-angle modifier of direct light, by table, for cosines in [0, 1]."""
+    # The table is so fine that its nearest entry is right to 2e-4 at grazing light, and the light
+    # that enters, which is what counts, to 2e-5 of the beam. It reaches one step beyond 1, where
+    # rounding may put a cosine.
     table = _modifier_table(cosine.dtype)
     return np.asarray(table[(cosine * (len(table) - 1)).astype(np.int32)])
 
@@ -200,13 +198,7 @@ MODIFIERS = np.array(
 
 
 def diffuse_modifiers(surface_tilt: Array) -> tuple[Array, Array]:
-    """Return Marion's modifiers of sky and ground light for planes of given tilts.
-
-    References
-    ----------
-    B. Marion, "Numerical method for angle-of-incidence correction factors for diffuse radiation
-    incident photovoltaic modules", Solar Energy 147, 2017. DOI 10.1016/j.solener.2017.03.027
-    """
+    """Return Marion's modifiers of sky and ground light for planes of given tilts."""
     tilts, sky, ground = MODIFIERS.T
     return np.interp(surface_tilt, tilts, sky), np.interp(surface_tilt, tilts, ground)
 
@@ -350,19 +342,8 @@ def extra_radiation(times: NDArray[np.datetime64]) -> Array:
 def diffuse_shares(
     sky_model: SkyModel, *, sun: Array, dni: Array, dhi: Array, dni_extra: Array
 ) -> tuple[Array, Array]:
-    """Return the shares of diffuse light that come from around the sun and from the horizon.
-
-    They depend on the sky alone, not on the plane, so one call serves every plane.
-
-    Parameters
-    ----------
-    sky_model
-        How diffuse light is spread over the dome.
-    sun
-        Unit vectors to the sun, shape (n, 3).
-    dni, dhi, dni_extra
-        Direct and diffuse light, and direct light above the air. [W/m²]
-    """
+    """Return the shares of diffuse light that come from around the sun and from the horizon."""
+    # They depend on the sky alone, not on the plane, so one call serves every plane.
     if sky_model is SkyModel.ISOTROPIC:
         return np.zeros(len(dni)), np.zeros(len(dni))
     if sky_model is SkyModel.HAYDAVIES:
@@ -541,15 +522,7 @@ def plane_light(
 
 
 def _views(cos_tilt: Array, albedo: float, *, diffuse_modifier: bool) -> Array:
-    """Return the shares that planes take of the dome's, the horizon's and the global light.
-
-    Parameters
-    ----------
-    cos_tilt
-        Cosine of the tilts, of any shape; the three shares are one axis more.
-    albedo, diffuse_modifier
-        As for :func:`plane_light`.
-    """
+    """Return the shares that planes take of the dome's, the horizon's and the global light."""
     sin_tilt = np.sqrt(np.maximum(1.0 - cos_tilt**2, 0.0))
     dome, ground = (1.0 + cos_tilt) / 2.0, albedo * (1.0 - cos_tilt) / 2.0
     if not diffuse_modifier:
@@ -598,11 +571,8 @@ def unit_power(
 
 
 def part_load(pdc: Array, losses: Losses) -> Array:
-    """Return AC power for DC power, both per kW of DC capacity: PVWatts' inverter below its limit.
-
-    The inverter's own size is not known here and is taken to be the array's: the curve is so flat
-    that a ratio of 1.3 changes it by 1.4% at a tenth of full power and by 0.3% from a third up.
-    """
+    # The inverter's own size is not known here and is taken to be the array's: the curve is so flat
+    # that a ratio of 1.3 changes it by 1.4% at a tenth of full power and by 0.3% from a third up.
     # (a ζ - b + c / ζ) ζ with PVWatts' coefficients, so that no power needs no special case
     scale = losses.inverter_efficiency / 0.9637
     out = (-0.0162 * scale) * pdc

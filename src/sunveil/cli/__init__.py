@@ -19,16 +19,6 @@ from sunveil.errors import INTERFACE, Interface, SunveilError, debugging, speak,
 
 
 class Commands(MutableMapping[str, click.Command]):
-    """The commands of a group by name: each is loaded when it is looked up, names are known before.
-
-    Parameters
-    ----------
-    package
-        Where the modules are.
-    modules
-        The module of each command; command ``check`` is ``check_command`` of its module.
-    """
-
     def __init__(self, package: str, modules: Mapping[str, str]) -> None:
         self._package, self._modules = package, modules
         self._found: dict[str, click.Command | None] = dict.fromkeys(modules)
@@ -96,12 +86,10 @@ def cli(context: click.Context) -> None:
 
 
 def main(arguments: Sequence[str] | None = None, *, command: click.Command = cli) -> int:
-    """Run the command line and return its exit code.
-
-    What a user can put right is said in one sentence on stderr, with exit code 2. Any other
-    exception is a defect of Sunveil's: its kind is said, with exit code 70. With SUNVEIL_DEBUG=1,
-    tracebacks stand above.
-    """
+    """Run the command line and return its exit code."""
+    # What a user can put right is said in one sentence on stderr, with exit code 2. Any other
+    # exception is a defect of Sunveil's: its kind is said, with exit code 70. With SUNVEIL_DEBUG=1,
+    # tracebacks stand above.
     before = spoken()
     # a service that starts a command shows what it says to its own readers
     speak(os.environ.get(INTERFACE, Interface.COMMAND))

@@ -20,17 +20,7 @@ if TYPE_CHECKING:
 
 
 def check_target(out: Path, *inputs: Path, option: str = "--out") -> None:
-    """Refuse, before any work is done, a file that cannot or must not be written.
-
-    Parameters
-    ----------
-    out
-        The file to be written.
-    inputs
-        Files and folders that are read, which it must not spoil.
-    option
-        The option that named it.
-    """
+    """Refuse, before any work is done, a file that cannot or must not be written."""
     target, named = real_path(out), f"{option} {out}"
     if target.exists() and not target.is_file():
         raise ParameterError(f"{named} is not a file; name a file to be written")
@@ -211,15 +201,7 @@ def taking(*groups: Sequence[Callable[[Any], Any]]) -> Callable[[Function], Func
 
 
 def declared_options(given: Mapping[str, Any], **fixed: Any) -> MeterOptions:
-    """Return how a command reads meters: by its options, then by its schema file.
-
-    Parameters
-    ----------
-    given
-        The values of all options of the command that is run.
-    **fixed
-        Fields that the command decides.
-    """
+    """Return how a command reads meters: by its options, then by its schema file."""
     from sunveil.meters.schema_files import options_from
 
     context = click.get_current_context()
@@ -233,13 +215,7 @@ def declared_options(given: Mapping[str, Any], **fixed: Any) -> MeterOptions:
 
 @contextmanager
 def pointing_to_schema(meters: Path, schema: Path | None) -> Iterator[None]:
-    """Let refusals that ask for an option say that a schema file declares it once for all.
-
-    Parameters
-    ----------
-    meters, schema
-        What is read, and the schema file that was given with it.
-    """
+    """Let refusals that ask for an option say that a schema file declares it once for all."""
     try:
         yield
     except SourceError as error:

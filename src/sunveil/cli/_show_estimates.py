@@ -37,11 +37,9 @@ LONGEST_REASON = 60  # letters of why a system is unknown; all of it is said bes
 
 
 def show_estimates(outcomes: Sequence[Estimate | Refusal]) -> str:
-    """Return a table of systems, and below it what must be known to read it.
-
-    A system that could not be inferred has its row too, as unknown. One that stands on two planes
-    has a row for each below its own, with its share.
-    """
+    """Return a table of systems, and below it what must be known to read it."""
+    # A system that could not be inferred has its row too, as unknown. One that stands on two planes
+    # has a row for each below its own, with its share.
     head = ("system", "azimuth", "tilt", "DC capacity", "quality", "flags")
     rows = [
         row

@@ -39,15 +39,7 @@ _HEAD = re.compile(r"^(.+)$(?=\n-+(  -+)*$)", re.MULTILINE)
 
 
 def say(text: str, *, err: bool = False) -> None:
-    """Print a text, in colours where it is read on a terminal.
-
-    Parameters
-    ----------
-    text
-        The text, which may be styled.
-    err
-        Whether it goes to stderr.
-    """
+    """Print a text, in colours where it is read on a terminal."""
     # https://no-color.org: set to anything, no colours are wanted
     click.echo(tinted(text), err=err, color=False if os.environ.get("NO_COLOR") else None)
 
@@ -124,13 +116,7 @@ def _system(error: OSError) -> str:
 
 
 def compile_first(*, net: bool = False) -> None:
-    """Compile the engine's kernels where that was never done, saying so on stderr.
-
-    Parameters
-    ----------
-    net
-        Whether those for net meters too; a fleet that has some compiles them when it meets them.
-    """
+    """Compile the engine's kernels where that was never done, saying so on stderr."""
     from sunveil.engine.infer import compile_kernels
 
     compile_kernels(lambda text: print(text, file=sys.stderr, flush=True), net=net)
@@ -156,11 +142,9 @@ def counting(doing: str, *, unit: str = "system") -> Iterator[Callable[[int, int
 
 @contextmanager
 def interruptible() -> Iterator[Callable[[], None]]:
-    """Yield what raises KeyboardInterrupt if one was asked for and got lost.
-
-    Python drops an interrupt that comes while it runs a destructor or a callback; work of many
-    steps asks here between them.
-    """
+    """Yield what raises KeyboardInterrupt if one was asked for and got lost."""
+    # Python drops an interrupt that comes while it runs a destructor or a callback; work of many
+    # steps asks here between them.
     asked: list[int] = []
 
     def remember(number: int, _frame: FrameType | None) -> None:

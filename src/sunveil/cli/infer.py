@@ -95,23 +95,7 @@ def run_fleet(
     as_json: bool,
     given: dict[str, Any],
 ) -> None:
-    """Infer a fleet, telling how far it is.
-
-    Parameters
-    ----------
-    context
-        The command as it was called.
-    fleet
-        The readings.
-    out
-        The folder to write.
-    weather
-        Where irradiance comes from.
-    as_json
-        Whether to tell it in JSON lines.
-    given
-        The other options.
-    """
+    """Infer a fleet, telling how far it is."""
     for name in _SITE:
         if given[name] is not None:
             raise click.UsageError(
@@ -269,17 +253,7 @@ def write_separated(
     skies: SiteSkies,
     inferred: Sequence[Estimate | SunveilError],
 ) -> None:
-    """Write what was told apart of the only system, unless it could not be inferred.
-
-    Parameters
-    ----------
-    path
-        The file, written whole or not at all, for its owner's eyes only.
-    records, skies
-        What was inferred from, and where.
-    inferred
-        What came of it.
-    """
+    """Write what was told apart of the only system, unless it could not be inferred."""
     from sunveil.inference.infer import separate_record
 
     for record, estimate in zip(records, inferred, strict=True):
@@ -492,10 +466,7 @@ def _write_report(
 def _one_row_each(
     found: Sequence[Record | RefusedSystem],
 ) -> tuple[list[Record | RefusedSystem], list[Refusal]]:
-    """Return what was found with one entry for each name, by name, and the refusals beside others.
-
-    A file that cannot be used is no second row of a system that other files have.
-    """
+    # A file that cannot be used is no second row of a system that other files have.
     from sunveil.meters.record import RefusedSystem
 
     seen = {each.system_id for each in found if not isinstance(each, RefusedSystem)}

@@ -566,17 +566,7 @@ def _verdict_lines(verdicts: Sequence[Verdict], forgotten: Sequence[str]) -> lis
 def show_schedule(
     dataset: Dataset, entries: Sequence[Entry], *, over: int | None, as_json: bool
 ) -> None:
-    """Show what may be spent of a promise year by year, what was, and what is left.
-
-    Parameters
-    ----------
-    dataset, entries
-        The dataset, and its chain.
-    over
-        Years to plan for, where the promise has no schedule.
-    as_json
-        As JSON instead of a table.
-    """
+    """Show what may be spent of a promise year by year, what was, and what is left."""
     promise, now, spent = dataset.promise, present_year(), spent_by_year(entries)
     if promise.schedule is None and over is None:
         raise click.UsageError("the promise has no schedule; plan one with --over YEARS")

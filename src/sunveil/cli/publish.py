@@ -34,15 +34,7 @@ if TYPE_CHECKING:
 
 
 def say_plan(cost: float, remaining: float, *, kept: bool) -> None:
-    """Say what a publication would cost, and what is left.
-
-    Parameters
-    ----------
-    cost, remaining
-        In the promise's measure.
-    kept
-        Whether it was drawn before.
-    """
+    """Say what a publication would cost, and what is left."""
     if kept:
         click.echo(f"Drawn before: it costs nothing. {remaining:g} is left.")
     elif cost == 0.0:

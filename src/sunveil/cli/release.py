@@ -88,19 +88,7 @@ def is_fleet_asked(context: click.Context) -> bool:
 def opened_fleet(
     meters: Path, options: MeterOptions, given: dict[str, Any], *, work: Path | None = None
 ) -> Iterator[OpenFleet]:
-    """Yield a fleet that has been looked through, and tell the curator who is left out.
-
-    Parameters
-    ----------
-    meters
-        The readings.
-    options
-        How to read them.
-    given
-        The command's options.
-    work
-        The folder for what is needed on the way, where a run may be taken up again.
-    """
+    """Yield a fleet that has been looked through, and tell the curator who is left out."""
     from sunveil.estimates.inference_options import FleetSettings
     from sunveil.releases.fleet_releases import open_fleet
 
@@ -258,10 +246,8 @@ def meter_options(given: dict[str, Any]) -> MeterOptions:
 
 
 def read_records(meters: Path, given: dict[str, Any]) -> list[Record]:
-    """Return all records, each reading taken as it is; who is left out is told on stderr.
-
-    Which are left out depends on rows and stamps alone.
-    """
+    """Return all records, each reading taken as it is; who is left out is told on stderr."""
+    # Which are left out depends on rows and stamps alone.
     from sunveil.fleet.open import site_records
     from sunveil.meters.record import Record
 

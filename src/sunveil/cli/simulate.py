@@ -254,18 +254,10 @@ def _city() -> City:
 
 @dataclass(frozen=True, slots=True)
 class DemoFault:
-    """What is wrong with one system of the fleet; nothing by default.
+    """What is wrong with one system of the fleet; nothing by default."""
 
-    Parameters
-    ----------
-    change
-        Changes the system itself.
-    fast_minutes
-        How far its clock is ahead. [minutes]
-    """
-
-    change: Callable[[SystemTruth], SystemTruth] = lambda truth: truth
-    fast_minutes: float = 0.0
+    change: Callable[[SystemTruth], SystemTruth] = lambda truth: truth  # changes the system itself
+    fast_minutes: float = 0.0  # [minutes] how far its clock is ahead
 
 
 def _faults(systems: int) -> list[DemoFault]:

@@ -60,31 +60,14 @@ kernel = njit(cache=True, nogil=True, error_model="numpy")
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Groups:
-    """Intervals of the same ten days and time of day: public.
-
-    Parameters
-    ----------
-    middle
-        Place among the usable intervals of each group's middle one, which stands for all of it.
-    window
-        Number of each group's ten days since 1970.
-    places
-        Places on the long grid of the groups' intervals, shape (largest size, groups).
-    scale
-        Clear global light at the middle of its group over that of each interval; NaN where a
-        group has no more intervals.
-    sheet
-        The sky at the middles.
-    profiles
-        Power of each starting plane in each group per kW, shape (planes, groups). [kW/kW]
-    """
+    """Intervals of the same ten days and time of day: public."""
 
     middle: Index
-    window: NDArray[np.int64]
-    places: Index
+    window: NDArray[np.int64]  # number of each group's ten days since 1970
+    places: Index  # places on the long grid of the groups' intervals, shape (largest size, groups)
     scale: Matrix
-    sheet: Sheet
-    profiles: Matrix
+    sheet: Sheet  # the sky at the middles
+    profiles: Matrix  # [kW/kW]
 
 
 @functools.lru_cache(maxsize=1)
@@ -98,15 +81,7 @@ def starting_grid() -> Grid:
 
 
 def points_of(grid: Grid, *, haze: float = TYPICAL_HAZE, heat: float = TYPICAL_HEAT) -> Array:
-    """Return the planes of a grid as points of 1 kW without a limit.
-
-    Parameters
-    ----------
-    grid
-        The planes.
-    haze, heat
-        Those of the points; as is usual when left out.
-    """
+    """Return the planes of a grid as points of 1 kW without a limit."""
     out = np.zeros((len(grid), PARAMETERS))
     azimuth = np.radians(grid.surface_azimuth)
     out[:, EAST] = grid.surface_tilt * np.sin(azimuth)
@@ -138,32 +113,14 @@ def make_groups(sky: SkyTable, numbers: Numbers) -> Groups:
 
 
 def profiles_of(sheet: Sheet, points: Array, numbers: Numbers) -> Matrix:
-    """Return the power of points per kW under a sheet, shape (points, padded). [kW/kW]
-
-    Parameters
-    ----------
-    sheet
-        The sky.
-    points
-        Planes with haze and heat; their capacities and limits do not count.
-    numbers
-        What is assumed.
-    """
+    """Return the power of points per kW under a sheet, shape (points, padded). [kW/kW]"""
     out = np.empty((len(points), sheet.shape[0] * sheet.shape[2]), dtype=np.float32)
     fill_profiles(sheet, points, numbers, out)
     return out
 
 
 def bright_envelope(rows: Matrix, groups: Groups) -> Matrix:
-    """Return each system's bright power in each group, NaN where too few readings are. [kW]
-
-    Parameters
-    ----------
-    rows
-        Readings on the long grid, NaN where there is none, shape (systems, intervals). [kW]
-    groups
-        The groups.
-    """
+    """Return each system's bright power in each group, NaN where too few readings are. [kW]"""
     out = np.empty((len(rows), groups.places.shape[1]), dtype=np.float32)
     count = np.arange(len(groups.places) + 1)
     ranks = count - 1 - (BRIGHT_SHARE * (count - 1) + 0.5).astype(np.int64)
@@ -175,12 +132,10 @@ def bright_envelope(rows: Matrix, groups: Groups) -> Matrix:
 
 @kernel
 def _fill_bright(rows, places, scale, ranks, kept, out):  # type: ignore[no-untyped-def]
-    """Fill the bright power of each system and group.
-
-    ``places`` and ``scale`` have shape (members, groups), so that all groups are gone through at
-    once; ``ranks[n]`` says which of the ``kept`` largest counts among n readings, -1 for none of
-    them; ``out`` has shape (systems, groups).
-    """
+    """Fill the bright power of each system and group."""
+    # `places` and `scale` have shape (members, groups), so that all groups are gone through at
+    # once; `ranks[n]` says which of the `kept` largest counts among n readings, -1 for none of
+    # them; `out` has shape (systems, groups).
     members, groups = places.shape
     largest = np.empty((kept, groups), dtype=np.float32)
     value, count = np.empty(groups, dtype=np.float32), np.empty(groups, dtype=np.int32)
@@ -206,21 +161,7 @@ def _fill_bright(rows, places, scale, ranks, kept, out):  # type: ignore[no-unty
 
 
 def find_starts(envelope: Matrix, groups: Groups) -> tuple[Array, Array]:
-    """Return the planes that look most like each system's bright power.
-
-    Parameters
-    ----------
-    envelope
-        Bright powers, NaN where there is none, shape (systems, groups). [kW]
-    groups
-        The groups.
-
-    Returns
-    -------
-    tuple
-        Points, best first, shape (systems, STARTS, PARAMETERS), and what each leaves of the
-        energy's square, shape (systems, STARTS).
-    """
+    """Return the planes that look most like each system's bright power."""
     there = np.isfinite(envelope)
     value = np.where(there, envelope, np.float32(0.0))
     left, capacity = _compare(value, there.astype(np.float32), groups.profiles)
@@ -243,17 +184,7 @@ def find_starts(envelope: Matrix, groups: Groups) -> tuple[Array, Array]:
 
 
 def starts_within(envelope: Matrix, groups: Groups, most: Array) -> NDArray[np.intp]:
-    """Return the starting planes that look most like bright powers with no larger a capacity.
-
-    Parameters
-    ----------
-    envelope
-        Bright powers, NaN where there is none, shape (systems, groups). [kW]
-    groups
-        The groups.
-    most
-        The largest capacity of each system. [kW]
-    """
+    """Return the starting planes that look most like bright powers with no larger a capacity."""
     there = np.isfinite(envelope)
     value = np.where(there, envelope, np.float32(0.0))
     left, capacity = _compare(value, there.astype(np.float32), groups.profiles)
@@ -274,17 +205,8 @@ def _compare(value: Matrix, weight: Matrix, profiles: Matrix) -> tuple[Matrix, M
 
 
 def times_each_row(rows: NDArray[Real], table: NDArray[Real]) -> NDArray[Real]:
-    """Return a product of matrices in which no row depends on the others, nor on its place.
-
-    BLAS adds in another order for other numbers of rows, and on some processors for other places
-    among them, so that a system would come out with other last digits in another block. Each row
-    is multiplied alone.
-
-    Parameters
-    ----------
-    rows
-        One row a system, shape (systems, groups).
-    table
-        What each is multiplied with, shape (groups, candidates).
-    """
+    """Return a product of matrices in which no row depends on the others, nor on its place."""
+    # BLAS adds in another order for other numbers of rows, and on some processors for other places
+    # among them, so that a system would come out with other last digits in another block. Each row
+    # is multiplied alone.
     return np.asarray(np.matmul(rows[:, None, :], table)[:, 0])

@@ -72,38 +72,15 @@ _KEPT = 4
 
 
 class ClearDays(NamedTuple):
-    """How clear the days of a block of systems are: private.
-
-    Parameters
-    ----------
-    weights
-        How much each reading counts, from 0 where there is none to 1 on a clear day, shape
-        (systems, padded).
-    clear
-        How many whole clear readings these add up to, the background not counted.
-    smooth
-        How many smooth days there are in winter, of these dull, and the same of summer, shape
-        (systems, 4).
-    """
+    """How clear the days of a block of systems are: private."""
 
     weights: Matrix
-    clear: Array
+    clear: Array  # how many whole clear readings these add up to, the background not counted
     smooth: NDArray[np.int64]
 
 
 def find_clear_days(readings: BlockReadings, model: Matrix, prepared: PreparedSky) -> ClearDays:
-    """Return how much each reading counts, and what made it so.
-
-    Parameters
-    ----------
-    readings
-        The readings.
-    model
-        The power that a plane near theirs would have under a clear sky, shape (systems, padded).
-        [kW]
-    prepared
-        The sky.
-    """
+    """Return how much each reading counts, and what made it so."""
     begins = prepared.begins
     out = ClearDays(
         np.zeros_like(readings.power),
@@ -129,13 +106,6 @@ def find_clear_days(readings: BlockReadings, model: Matrix, prepared: PreparedSk
 
 
 def dull_winters(smooth: NDArray[np.int64]) -> NDArray[np.bool_]:
-    """Return where so many smooth winter days are dull, and not so many of summer, that it is smog.
-
-    Parameters
-    ----------
-    smooth
-        Counts of smooth and dull days, as :class:`ClearDays` has them.
-    """
     winter, dull_winter, summer, dull_summer = smooth.T
     share = dull_winter / np.maximum(winter, 1)
     usual = dull_summer / np.maximum(summer, 1)
@@ -153,10 +123,7 @@ def widened_upward(spread: Intervals, tilt: Array, hazy: NDArray[np.bool_]) -> N
 
 @kernel
 def _quantile(values, share, width, bins):  # type: ignore[no-untyped-def]
-    """Return the lower edge of the bin that holds a quantile of the values that are not negative.
-
-    ``bins`` is scratch, as many bins of ``width`` as it has places.
-    """
+    # `bins` is scratch, as many bins of `width` as it has places.
     bins[:] = 0
     count = 0
     for value in values:
@@ -174,12 +141,10 @@ def _quantile(values, share, width, bins):  # type: ignore[no-untyped-def]
 def _weigh_days(  # type: ignore[no-untyped-def]
     power, have, model, bounds, day, season, around, rules, weight, total, smooth_days
 ):
-    """Fill weights (systems, padded), their sums (systems,) and counts of days (systems, 4).
-
-    ``bounds`` says where each day begins and where the last ends, ``day`` which day it is,
-    ``season`` at which place of the counts it is counted, -1 for neither season; ``rules`` are the
-    module's constants.
-    """
+    """Fill weights (systems, padded), their sums (systems,) and counts of days (systems, 4)."""
+    # `bounds` says where each day begins and where the last ends, `day` which day it is, `season`
+    # at which place of the counts it is counted, -1 for neither season; `rules` are the module's
+    # constants.
     rough, dull, read, smoothest, background, best, outage, smooth, dullest, dullish = rules
     count = len(day)
     ratio, excess = np.empty(count), np.empty(count)
@@ -227,11 +192,9 @@ def _weigh_days(  # type: ignore[no-untyped-def]
 
 @kernel
 def _day_shape(power, have, model, start, end, read):  # type: ignore[no-untyped-def]
-    """Return a day's energy over its model's, and how much more it goes up and down.
-
-    The energy is -1 where too little was read to tell. Going up from nothing to the top and down
-    again is a rise and fall of 1.
-    """
+    """Return a day's energy over its model's, and how much more it goes up and down."""
+    # The energy is -1 where too little was read to tell. Going up from nothing to the top and down
+    # again is a rise and fall of 1.
     energy, modelled, whole = 0.0, 0.0, 0.0
     last, top, moves = 0.0, 0.0, 0.0
     model_last, model_top, model_moves = 0.0, 0.0, 0.0

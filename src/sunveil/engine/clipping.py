@@ -43,17 +43,7 @@ def shown_capacity(fit: FinalFit) -> Array:
 def largest_capacity(
     fit: FinalFit, doubtful: NDArray[np.bool_], few_days: NDArray[np.bool_]
 ) -> Array:
-    """Return the largest capacity that systems may have if their planes are excluded. [kW]
-
-    Parameters
-    ----------
-    fit
-        The fits, before any is excluded.
-    doubtful
-        Which of them something speaks against; what nothing speaks against may be right.
-    few_days
-        Which records are short.
-    """
+    """Return the largest capacity that systems may have if their planes are excluded. [kW]"""
     shown = shown_capacity(fit)
     fitted = np.minimum(np.exp(fit.points[:, CAPACITY]), FITTED_HIGH * shown)
     most = np.where(few_days, SHORTLY_SHOWN, SHOWN_HIGH) * shown
@@ -61,15 +51,7 @@ def largest_capacity(
 
 
 def exclude(fit: FinalFit, doubtful: NDArray[np.bool_]) -> NDArray[np.bool_]:
-    """Replace planes whose capacity the highest powers exclude, and return whose they were.
-
-    Parameters
-    ----------
-    fit
-        The fits; moved in place where they are excluded.
-    doubtful
-        Which of them something else speaks against.
-    """
+    """Replace planes whose capacity the highest powers exclude, and return whose they were."""
     readings, capacity = fit.searched.readings, np.exp(fit.points[:, CAPACITY])
     shown = shown_capacity(fit)
     most = (fit.model * (readings.have > 0.0)).max(axis=1)
@@ -89,19 +71,7 @@ def exclude(fit: FinalFit, doubtful: NDArray[np.bool_]) -> NDArray[np.bool_]:
 
 
 def widened(spread: Intervals, shown: Array, excluded: NDArray[np.bool_], most: Array) -> Intervals:
-    """Return intervals in which the planes that were excluded can be any.
-
-    Parameters
-    ----------
-    spread
-        The intervals of a block.
-    shown
-        The capacity that the highest powers show. [kW]
-    excluded
-        Which planes were.
-    most
-        The largest capacity that each may have. [kW]
-    """
+    """Return intervals in which the planes that were excluded can be any."""
     any_plane: dict[str, Any] = {
         "azimuth_low": 0.0,
         "azimuth_high": 360.0,

@@ -40,19 +40,7 @@ if TYPE_CHECKING:
 
 
 def relaid(rows: Matrix, hypothesis: ClockHypothesis, calendar: ClockCalendar, step: int) -> Matrix:
-    """Return readings moved to where a clock puts them; what leaves the grid is lost.
-
-    Parameters
-    ----------
-    rows
-        Readings on the long grid, shape (systems, intervals).
-    hypothesis
-        The clock.
-    calendar
-        That of the intervals.
-    step
-        Length of an interval; parts of it that remain are the half grid's. [s]
-    """
+    """Return readings moved to where a clock puts them; what leaves the grid is lost."""
     place = np.arange(rows.shape[1]) - hypothesis.ahead_seconds(calendar) // step
     inside = (place >= 0) & (place < rows.shape[1])
     out = np.full_like(rows, np.nan)
@@ -70,33 +58,17 @@ ROUNDS = 3
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Laid:
-    """The readings of one system where a clock puts them, and what a search found: private.
+    """The readings of one system where a clock puts them, and what a search found: private."""
 
-    Parameters
-    ----------
-    hypothesis
-        The clock.
-    rows
-        The readings on the long grid, shape (1, intervals). [kW]
-    prepared
-        The sky that they were laid onto.
-    searched
-        What was found there.
-    half
-        Whether that is the sky half an interval earlier than the declared one.
-    """
-
-    hypothesis: ClockHypothesis
-    rows: Matrix
-    prepared: PreparedSky
-    searched: Searched
-    half: bool
+    hypothesis: ClockHypothesis  # the clock
+    rows: Matrix  # [kW] the readings on the long grid, shape (1, intervals)
+    prepared: PreparedSky  # the sky that they were laid onto
+    searched: Searched  # what was found there
+    half: bool  # whether that is the sky half an interval earlier than the declared one
 
     def leads(self) -> Array:
-        """Return how far first and last light run ahead of the plane's, shape (2, days).
-
-        In minutes, NaN on days that do not show it.
-        """
+        """Return how far first and last light run ahead of the plane's, shape (2, days)."""
+        # In minutes, NaN on days that do not show it.
         sky, bright = self.prepared, self.searched.readings.bright
         measured = measured_daylight(self.rows, bright, sky.days)
         own = modelled_daylight(self.searched.points, bright, sky.sky, sky.numbers, sky.days)
@@ -109,17 +81,7 @@ class Laid:
 
 
 def find_steps(declared: Laid, repaired: Laid | None, *, timezone: str) -> Laid | None:
-    """Return a system with its clock's steps repaired, None where it shows none.
-
-    Parameters
-    ----------
-    declared
-        The system under its declared clock.
-    repaired
-        The same under the clock that it was found to be on, where that is another one.
-    timezone
-        The declared clock, whose daylight saving counts.
-    """
+    """Return a system with its clock's steps repaired, None where it shows none."""
     plain = repaired or declared
     cost = plain.cost()
     if cost < PRICE + LEAST_GAIN:
@@ -200,40 +162,18 @@ MIDDLE_SHARE = 0.5
 
 @dataclass(frozen=True, slots=True)
 class ClockTrial:
-    """A system whose clock is in doubt.
+    """A system whose clock is in doubt."""
 
-    Parameters
-    ----------
-    system
-        Which system of the block.
-    hypotheses
-        Its plausible clocks, the declared one first.
-    left
-        Minutes of first and last light that the declared one leaves unexplained.
-    share
-        Share of the energy that a plane explains under it.
-    """
-
-    system: int
-    hypotheses: list[ClockHypothesis]
-    left: float
-    share: float
+    system: int  # which system of the block
+    hypotheses: list[ClockHypothesis]  # its plausible clocks, the declared one first
+    left: float  # minutes of first and last light that the declared one leaves unexplained
+    share: float  # share of the energy that a plane explains under it
 
 
 def leads_by_season(
     light: Daylight, modelled: Daylight, saving: NDArray[np.bool_], minutes: float
 ) -> Array:
-    """Return how far light runs ahead in each season, shape (3, 2, systems). [minutes]
-
-    Parameters
-    ----------
-    light, modelled
-        Daylight of systems and of planes.
-    saving
-        Which days lie in daylight saving.
-    minutes
-        Length of an interval. [minutes]
-    """
+    """Return how far light runs ahead in each season, shape (3, 2, systems). [minutes]"""
     return np.array(
         [typical_leads(light, modelled, saving, season, minutes=minutes) for season in Season]
     )
@@ -251,14 +191,7 @@ def planes_light(searched: Searched, prepared: PreparedSky) -> Daylight:
 
 
 def unexplained(leads: Array) -> Array:
-    """Return how much of first and last light is unexplained, in the worst season. [minutes]
-
-    Parameters
-    ----------
-    leads
-        How far light runs ahead, shape (seasons, 2, systems), NaN where there are too few days
-        for it; all of it is unexplained where the year has too few. [minutes]
-    """
+    """Return how much of first and last light is unexplained, in the worst season. [minutes]"""
     each = [np.abs(moved_together(one)) + MIDDLE_SHARE * np.abs(one.mean(axis=0)) for one in leads]
     worst = np.max(np.nan_to_num(each, nan=0.0), axis=0)
     return np.where(np.isnan(leads[Season.ALL, 0]), np.inf, worst)
@@ -267,19 +200,7 @@ def unexplained(leads: Array) -> Array:
 def decide(
     hypotheses: Sequence[ClockHypothesis], shares: Array, left: Array, *, short: bool
 ) -> int:
-    """Return the place of the clock that the evidence is for.
-
-    Parameters
-    ----------
-    hypotheses
-        The clocks, the declared one first.
-    shares
-        Share of the energy that a plane explains under each.
-    left
-        Minutes of first and last light that each leaves unexplained.
-    short
-        Whether the readings are of intervals below half an hour.
-    """
+    """Return the place of the clock that the evidence is for."""
     good = np.flatnonzero((shares >= AS_GOOD * shares.max()) & (left <= MOST_MINUTES))
     half = np.array([each.offset_minutes % 60.0 != 0.0 for each in hypotheses])[good]
     chosen = 0
@@ -296,25 +217,7 @@ def decide(
 def settle(
     trials: Sequence[ClockTrial], rows: Matrix, prepared: PreparedSky, timezone: str
 ) -> tuple[dict[int, Laid], dict[int, Laid]]:
-    """Search for a plane under each plausible clock, and weigh them.
-
-    Parameters
-    ----------
-    trials
-        The systems in doubt.
-    rows
-        Readings of all systems on the long grid, shape (systems, intervals). [kW]
-    prepared
-        The sky.
-    timezone
-        The declared clock, whose daylight saving counts.
-
-    Returns
-    -------
-    tuple of dict
-        By system: the clocks that the evidence is for where it is not the declared one, and the
-        best of the others where neither they nor the declared one explain the light.
-    """
+    """Search for a plane under each plausible clock, and weigh them."""
     step = prepared.sky.grid.long.step
     pairs = [(t, h) for t in trials for h in t.hypotheses[1:]]
     halves = np.array([h.needs_half_grid(step) for _, h in pairs], dtype=bool)
@@ -410,40 +313,18 @@ TOLD_SHARE = 1.0 / 12.0
 
 @dataclass(frozen=True, slots=True, eq=False)
 class BlockClocks:
-    """What light says of the clocks of a block: private.
+    """What light says of the clocks of a block: private."""
 
-    Parameters
-    ----------
-    repaired
-        The clocks of the systems whose declared one is wrong.
-    doubtful
-        The best of the other clocks of systems whose light no clock explains.
-    unchecked
-        Which systems have too few days that show first and last light.
-    off_label
-        Which systems' light is too far from what the declared clock says for an undeclared label
-        to be told by it.
-    """
-
-    repaired: dict[int, Laid]
+    repaired: dict[int, Laid]  # the clocks of the systems whose declared one is wrong
     doubtful: dict[int, Laid]
-    unchecked: NDArray[np.bool_]
+    unchecked: NDArray[np.bool_]  # which systems have too few days that show first and last light
     off_label: NDArray[np.bool_]
 
 
 def propose(
     base: float, winter: float, summer: float, *, more: Sequence[float] = ()
 ) -> list[ClockHypothesis]:
-    """Return the clocks that first and last light make plausible, the declared one first.
-
-    Parameters
-    ----------
-    base, winter, summer
-        How far light runs ahead of a flat plane's over the year, outside daylight saving, and
-        within. [minutes]
-    more
-        Offsets that are plausible besides whole and half hours. [minutes]
-    """
+    """Return the clocks that first and last light make plausible, the declared one first."""
     kind = DaylightSaving.AS_DECLARED
     if SAVING_MINUTES[0] < abs(summer - winter) < SAVING_MINUTES[1]:
         kind = DaylightSaving.LEFT_IN if summer > winter else DaylightSaving.APPLIED_TWICE
@@ -468,21 +349,7 @@ def find_clocks(
     timezone: str,
     label_known: bool = True,
 ) -> BlockClocks:
-    """Return the systems whose declared clock does not fit the sun, repaired.
-
-    Parameters
-    ----------
-    rows
-        Readings on the long grid, NaN where there is none, shape (systems, intervals). [kW]
-    searched
-        What a search found under the declared clock.
-    prepared
-        The sky.
-    timezone
-        The declared clock, whose daylight saving counts.
-    label_known
-        Whether somebody said which instant of its interval a stamp names.
-    """
+    """Return the systems whose declared clock does not fit the sun, repaired."""
     off_label = np.full(len(rows), not label_known)
     if prepared.days.count == 0 or not len(rows):
         return BlockClocks({}, {}, searched.enough, off_label)
@@ -535,10 +402,7 @@ def find_clocks(
 
 
 def _tracked_as_declared(declared: Searched, moved: Laid, prepared: PreparedSky) -> bool:
-    """Return whether a tracker on the declared clock explains more than anything on another does.
-
-    No plane has the light of a tracker: the one that was found may have it half an hour off.
-    """
+    # No plane has the light of a tracker: the one that was found may have it half an hour off.
     before = tracker_likeness(declared, declared.points, prepared)
     after = tracker_likeness(moved.searched, moved.searched.points, moved.prepared)
     left = min(after.by_plane[0], after.by_trackers[0].min())
@@ -615,17 +479,7 @@ def hold_both(out: BlockEstimates, other: BlockEstimates, systems: NDArray[np.in
 
 
 def repaired(record: Record, estimate: Estimate, site: Site) -> Record:
-    """Return a record on the clock that an estimate found.
-
-    Parameters
-    ----------
-    record
-        The readings.
-    estimate
-        What was found of their clock.
-    site
-        Where they are, which decides when daylight is saved.
-    """
+    """Return a record on the clock that an estimate found."""
     clock = estimate.clock
     # a label found to be another one is half an interval or a whole one of offset
     moved = (clock.label.fraction - record.label.fraction) * record.interval_minutes

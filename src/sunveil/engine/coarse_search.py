@@ -63,26 +63,15 @@ kernel = njit(cache=True, nogil=True, error_model="numpy")
 
 @dataclass(frozen=True, slots=True, eq=False)
 class BlockReadings:
-    """Readings of systems at the usable intervals of a sky: private.
-
-    Parameters
-    ----------
-    power, have
-        Power [kW], zero where there is none, and 1 where there is a reading, else 0; padded to
-        whole blocks, shape (systems, blocks · BLOCK).
-    count, lit, days
-        How many readings there are, how many have power, and of how many solar days.
-    bright, top
-        Powers that 2% and 0.1% of the readings exceed. [kW]
-    """
+    """Readings of systems at the usable intervals of a sky: private."""
 
     power: Matrix
     have: Matrix
     count: NDArray[np.int64]
     lit: NDArray[np.int64]
     days: NDArray[np.int64]
-    bright: Array
-    top: Array
+    bright: Array  # [kW] powers that 2% and 0.1% of the readings exceed
+    top: Array  # [kW] powers that 2% and 0.1% of the readings exceed
 
     def __repr__(self) -> str:
         return f"BlockReadings({len(self.power)} systems, private)"
@@ -152,10 +141,8 @@ def _fill_nights(row, dusk, per_day):  # type: ignore[no-untyped-def]
 
 
 def on_long_grid(power: Matrix, grid: TimeGrid) -> Matrix:
-    """Return readings averaged to 30 minutes where they are shorter, as they are otherwise.
-
-    A long interval that lacks a reading has none.
-    """
+    """Return readings averaged to 30 minutes where they are shorter, as they are otherwise."""
+    # A long interval that lacks a reading has none.
     if grid.per_long == 1:
         return power
     whole = grid.long.count * grid.per_long
@@ -166,17 +153,7 @@ def on_long_grid(power: Matrix, grid: TimeGrid) -> Matrix:
 
 
 def lay_out(rows: Matrix, slot: NDArray[np.int32], begins: NDArray[np.intp]) -> BlockReadings:
-    """Lay readings onto the usable intervals.
-
-    Parameters
-    ----------
-    rows
-        Readings on the long grid, NaN where there is none, shape (systems, intervals). [kW]
-    slot
-        Where the usable intervals stand on it.
-    begins
-        Where each solar day begins among these.
-    """
+    """Lay readings onto the usable intervals."""
     shape = len(rows), -(-len(slot) // BLOCK) * BLOCK
     power, have = np.zeros(shape, dtype=np.float32), np.zeros(shape, dtype=np.float32)
     counts = np.zeros((3, len(rows)), dtype=np.int64)
@@ -187,12 +164,10 @@ def lay_out(rows: Matrix, slot: NDArray[np.int32], begins: NDArray[np.intp]) -> 
 
 @kernel
 def _fill_readings(rows, slot, days, power, have, counts):  # type: ignore[no-untyped-def]
-    """Fill readings and which of them there are, shape (systems, padded), and how many.
-
-    ``rows`` has shape (systems, intervals), NaN where there is none; ``days`` says where each day
-    begins among the places of ``slot``, and where the last ends; ``counts``, shape (3, systems), is
-    filled with readings, those with power, and days that have any.
-    """
+    """Fill readings and which of them there are, shape (systems, padded), and how many."""
+    # `rows` has shape (systems, intervals), NaN where there is none; `days` says where each day
+    # begins among the places of `slot`, and where the last ends; `counts`, shape (3, systems), is
+    # filled with readings, those with power, and days that have any.
     for s in range(rows.shape[0]):
         row = rows[s]
         for d in range(len(days) - 1):
@@ -215,10 +190,8 @@ def _quantiles(power: Matrix, have: Matrix, counts: NDArray[np.int64]) -> tuple[
 
 @kernel
 def _fill_quantiles(power, have, counts, shares, out):  # type: ignore[no-untyped-def]
-    """Fill quantiles of each system's readings, between neighbours, shape (shares, systems).
-
-    The readings are put into order from the highest down, as far as the lowest share asks for.
-    """
+    """Fill quantiles of each system's readings, between neighbours, shape (shares, systems)."""
+    # The readings are put into order from the highest down, as far as the lowest share asks for.
     kept = np.empty(power.shape[1], dtype=np.float32)
     for s in range(len(counts)):
         if counts[s] == 0:
@@ -265,21 +238,10 @@ def _fill_quantiles(power, have, counts, shares, out):  # type: ignore[no-untype
 
 
 def find_limits(readings: BlockReadings, day: NDArray[np.int32], *, hours: float) -> Array:
-    """Return the logarithm of each inverter's limit [kW], ``UNLIMITED`` where none shows.
-
-    Without a limit, ever fewer readings reach ever higher powers. A limit shows as a pile at the
-    top: a narrow range of power, close to the highest, that holds far more readings than the
-    ranges below it, and whole days that stay there for hours.
-
-    Parameters
-    ----------
-    readings
-        The readings.
-    day
-        The solar day of each usable interval.
-    hours
-        Length of an interval. [h]
-    """
+    """Return the logarithm of each inverter's limit [kW], ``UNLIMITED`` where none shows."""
+    # Without a limit, ever fewer readings reach ever higher powers. A limit shows as a pile at the
+    # top: a narrow range of power, close to the highest, that holds far more readings than the
+    # ranges below it, and whole days that stay there for hours.
     edges = np.arange(LOWEST_LIMIT, 1.1, LIMIT_STEP)
     counts = np.zeros((len(readings.power), len(edges) - 1))
     _count_bins(readings.power, readings.top, edges, counts)
@@ -305,10 +267,8 @@ def find_limits(readings: BlockReadings, day: NDArray[np.int32], *, hours: float
 
 @kernel
 def _count_bins(power, top, edges, counts):  # type: ignore[no-untyped-def]
-    """Fill how many readings lie between neighbouring edges, which are shares of the top.
-
-    ``power`` has shape (systems, padded) [kW], ``top`` (systems,) [kW], ``counts`` (systems, bins).
-    """
+    """Fill how many readings lie between neighbouring edges, which are shares of the top."""
+    # `power` has shape (systems, padded) [kW], `top` (systems,) [kW], `counts` (systems, bins).
     width = edges[1] - edges[0]
     for s in range(len(top)):
         if top[s] > 0.0:
@@ -342,24 +302,12 @@ STEPS = 8
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Searched:
-    """What a search found of a block of systems, one entry each: private.
+    """What a search found of a block of systems, one entry each: private."""
 
-    Parameters
-    ----------
-    readings
-        Their readings.
-    envelope
-        Their bright powers in each group, NaN where there is none, shape (systems, groups). [kW]
-    points
-        The neighbourhoods, shape (systems, PARAMETERS).
-    explained
-        Share of the energy of few readings that each explains.
-    """
-
-    readings: BlockReadings
-    envelope: Matrix
-    points: Array
-    explained: Array
+    readings: BlockReadings  # their readings
+    envelope: Matrix  # [kW]
+    points: Array  # the neighbourhoods, shape (systems, PARAMETERS)
+    explained: Array  # share of the energy of few readings that each explains
 
     def take(self, systems: NDArray[np.intp]) -> Searched:
         """Return some of the systems, in their order; all of them are not copied."""
@@ -392,15 +340,7 @@ class Searched:
 
 
 def search(rows: Matrix, prepared: PreparedSky) -> Searched:
-    """Return the neighbourhoods of systems' planes.
-
-    Parameters
-    ----------
-    rows
-        Readings on the long grid, NaN where there is none, shape (systems, intervals). [kW]
-    prepared
-        The sky.
-    """
+    """Return the neighbourhoods of systems' planes."""
     readings = lay_out(rows, prepared.slot, prepared.begins)
     limits = find_limits(readings, prepared.day, hours=prepared.minutes / 60.0)
     envelope = bright_envelope(rows, prepared.groups)
@@ -488,30 +428,7 @@ def refine_systems(
     widen: float = 1.0,
     near: bool = True,
 ) -> Array:
-    """Move points to the best fits nearby, each on its own share of its readings.
-
-    Parameters
-    ----------
-    prepared
-        The sky.
-    readings
-        The readings of all systems of the block.
-    points
-        Of the chosen systems, moved in place, shape (chosen, PARAMETERS).
-    shares
-        The share of the usable intervals that each is fitted on.
-    systems
-        Which systems of the block they are.
-    widen
-        By how much errors are widened.
-    near
-        Whether the points are close already.
-
-    Returns
-    -------
-    numpy.ndarray
-        Share of the energy of these readings that each explains.
-    """
+    """Move points to the best fits nearby, each on its own share of its readings."""
     explained = np.empty(len(points))
     for share in np.unique(shares):
         here = np.flatnonzero(shares == share)
@@ -543,27 +460,7 @@ def run_refine(
     near: bool = True,
     most: int = STEPS,
 ) -> Array:
-    """Call the kernel that moves points to the best fits nearby; see :func:`refine_systems`.
-
-    Parameters
-    ----------
-    prepared
-        What is assumed.
-    sheet
-        The sky at the readings.
-    readings
-        Power and which of it there is, shape (systems, padded).
-    bright
-        Bright power of each record. [kW]
-    points
-        Moved in place.
-    share
-        What share of all readings these are: fewer err alike.
-    widen, near
-        As for :func:`refine_systems`.
-    most
-        Most steps.
-    """
+    """Call the kernel that moves points to the best fits nearby; see :func:`refine_systems`."""
     settings = np.array(
         [widen, float(near), most, correlated_in(share), LONGEST_STEP, TRUSTED_STEP, *SMALL_STEPS]
     )

@@ -19,40 +19,25 @@ if TYPE_CHECKING:
 
 
 class Numbers(NamedTuple):
-    """What the kernels take from the public assumptions.
-
-    Parameters
-    ----------
-    entering
-        Light that enters through the glass, cosine times modifier, in powers of
-        ``2 cosine - 1``, lowest first, shape (11,).
-    sky_modifier, ground_modifier
-        Marion's modifiers at whole degrees of tilt, shape (91,).
-    albedo, system, efficiency, gamma
-        Ground, losses, inverter and temperature coefficient [1/°C].
-    relative, absolute, reach, cloud, dimmest
-        The model of errors; see :class:`sunveil.engine.constants.ErrorModel`.
-    haze_mean, haze_deviation, heat_mean, heat_deviation, season_deviation
-        The priors; that of the haze's season is about zero.
-    """
+    """What the kernels take from the public assumptions."""
 
     entering: NDArray[np.float32]
-    sky_modifier: NDArray[np.float64]
-    ground_modifier: NDArray[np.float64]
-    albedo: float
-    system: float
-    efficiency: float
-    gamma: float
-    relative: float
-    absolute: float
-    reach: float
-    cloud: float
-    dimmest: float
-    haze_mean: float
-    haze_deviation: float
-    heat_mean: float
-    heat_deviation: float
-    season_deviation: float
+    sky_modifier: NDArray[np.float64]  # marion's modifiers at whole degrees of tilt, shape (91,)
+    ground_modifier: NDArray[np.float64]  # marion's modifiers at whole degrees of tilt, shape (91,)
+    albedo: float  # ground, losses, inverter and temperature coefficient [1/°C]
+    system: float  # ground, losses, inverter and temperature coefficient [1/°C]
+    efficiency: float  # ground, losses, inverter and temperature coefficient [1/°C]
+    gamma: float  # ground, losses, inverter and temperature coefficient [1/°C]
+    relative: float  # the model of errors; see ErrorModel
+    absolute: float  # the model of errors; see ErrorModel
+    reach: float  # the model of errors; see ErrorModel
+    cloud: float  # the model of errors; see ErrorModel
+    dimmest: float  # the model of errors; see ErrorModel
+    haze_mean: float  # the priors; that of the haze's season is about zero
+    haze_deviation: float  # the priors; that of the haze's season is about zero
+    heat_mean: float  # the priors; that of the haze's season is about zero
+    heat_deviation: float  # the priors; that of the haze's season is about zero
+    season_deviation: float  # the priors; that of the haze's season is about zero
 
 
 FEWEST_DAYS = 120
@@ -141,27 +126,11 @@ TAIL = 0.05
 
 @dataclass(frozen=True, slots=True)
 class ErrorModel:
-    """How far a reading that the plane explains may lie from the model.
+    """How far a reading that the plane explains may lie from the model."""
 
-    Parameters
-    ----------
-    relative
-        Standard deviation as a fraction of the modelled power.
-    absolute
-        Standard deviation as a fraction of the record's bright power.
-    reach
-        Width of the Welsch weight, in standard deviations.
-    cloud
-        Extra standard deviation, as a fraction of the modelled power, where the weather says that
-        all direct light is hidden; in proportion where it says that a part is.
-    correlated
-        How many readings err alike: what n readings tell is divided by it, since what is wrong
-        with a model of the sky is wrong for hours and for months.
-    """
-
-    relative: float = 0.04
-    absolute: float = 0.02
-    reach: float = 2.0
+    relative: float = 0.04  # standard deviation as a fraction of the modelled power
+    absolute: float = 0.02  # standard deviation as a fraction of the record's bright power
+    reach: float = 2.0  # width of the Welsch weight, in standard deviations
     cloud: float = 0.3
     correlated: float = 60.0
 
@@ -171,41 +140,25 @@ ERRORS = ErrorModel()
 
 @dataclass(frozen=True, slots=True)
 class SystematicErrors:
-    """What the fit cannot see, by what real, labelled systems show.
+    """What the fit cannot see, by what real, labelled systems show."""
 
-    Wider than simulated fleets ask for: real systems differ from any model in more ways than a
-    simulator draws, and an interval that holds only there is not honest.
+    # Wider than simulated fleets ask for: real systems differ from any model in more ways than a
+    # simulator draws, and an interval that holds only there is not honest.
 
-    Parameters
-    ----------
-    clock_minutes
-        Standard deviation of the clock. [minutes]
-    tilt, across
-        Standard deviations of the model's own bias along the plane's tilt and across it. [degrees]
-    capacity
-        Standard deviation of losses, calibration and weather, as a fraction of the capacity.
-    year_tilt, year_across, year_capacity
-        By how much single years of a system differ, in the same units.
-    stretch
-        Factor on the standard deviations that the fit states.
-    """
-
-    clock_minutes: float = 0.7
-    tilt: float = 1.6
-    across: float = 1.2
+    clock_minutes: float = 0.7  # [minutes] standard deviation of the clock
+    tilt: float = 1.6  # [degrees]
+    across: float = 1.2  # [degrees]
     capacity: float = 0.055
-    year_tilt: float = 2.0
-    year_across: float = 0.5
-    year_capacity: float = 0.02
-    stretch: float = 0.9
+    year_tilt: float = 2.0  # by how much single years of a system differ, in the same units
+    year_across: float = 0.5  # by how much single years of a system differ, in the same units
+    year_capacity: float = 0.02  # by how much single years of a system differ, in the same units
+    stretch: float = 0.9  # factor on the standard deviations that the fit states
 
 
 @functools.lru_cache(maxsize=1)
 def entering_light() -> NDArray[np.float32]:
-    """Return pvlib's glass as a polynomial: cosine times modifier in powers of ``2 cosine - 1``.
-
-    Right to 2e-5 of the beam, and a computation that a processor does sixteen at a time.
-    """
+    """Return pvlib's glass as a polynomial: cosine times modifier in powers of ``2 cosine - 1``."""
+    # Right to 2e-5 of the beam, and a computation that a processor does sixteen at a time.
     cosine = 0.5 - 0.5 * np.cos(np.pi * (np.arange(400) + 0.5) / 400)
     light = cosine * pvlib.iam.physical(np.degrees(np.arccos(cosine)))
     fitted = np.polynomial.Polynomial.fit(cosine, light, 10, domain=[0.0, 1.0])
@@ -214,10 +167,8 @@ def entering_light() -> NDArray[np.float32]:
 
 @functools.lru_cache(maxsize=1)
 def modifiers_by_degree() -> tuple[Array, Array]:
-    """Return Marion's modifiers of sky and ground light at whole degrees of tilt.
-
-    Curves through the known tilts, where straight lines would be off by up to 5e-4.
-    """
+    """Return Marion's modifiers of sky and ground light at whole degrees of tilt."""
+    # Curves through the known tilts, where straight lines would be off by up to 5e-4.
     tilts, sky, ground = MODIFIERS.T
     degrees = np.arange(91.0)
     return PchipInterpolator(tilts, sky)(degrees), PchipInterpolator(tilts, ground)(degrees)

@@ -44,33 +44,15 @@ REACHED = 0.98
 
 @dataclass(frozen=True, slots=True, eq=False)
 class FinalFit:
-    """Where the fits of a block ended: private.
+    """Where the fits of a block ended: private."""
 
-    Parameters
-    ----------
-    searched
-        Where they began.
-    prepared
-        The sky.
-    points
-        Where they ended, shape (systems, PARAMETERS).
-    model
-        Modelled power at all usable intervals, padded, shape (systems, padded). [kW]
-    days
-        How much each reading counts by how clear its day is.
-    kept
-        The same without readings whose sun is hidden, shape (systems, padded).
-    skyline
-        Elevation below which the sun is hidden, by sectors, shape (systems, COLUMNS). [degrees]
-    """
-
-    searched: Searched
-    prepared: PreparedSky
-    points: Array
-    model: Matrix
-    days: ClearDays
-    kept: Matrix
-    skyline: Matrix
+    searched: Searched  # where they began
+    prepared: PreparedSky  # the sky
+    points: Array  # where they ended, shape (systems, PARAMETERS)
+    model: Matrix  # [kW] modelled power at all usable intervals, padded, shape (systems, padded)
+    days: ClearDays  # how much each reading counts by how clear its day is
+    kept: Matrix  # the same without readings whose sun is hidden, shape (systems, padded)
+    skyline: Matrix  # [degrees]
 
     def agreement(self) -> Array:
         """Return the share of each system's bright readings within 15% of the model."""
@@ -115,17 +97,7 @@ class FinalFit:
     def clear_readings(
         self, systems: NDArray[np.intp], kept: Matrix, share: float
     ) -> tuple[Matrix, NDArray[np.int32], Sheet]:
-        """Return readings of clear days, zero for the others, with their places and their sky.
-
-        Parameters
-        ----------
-        systems
-            Whose.
-        kept
-            How much each of their readings counts, shape (systems, padded).
-        share
-            Share of the usable intervals to look at.
-        """
+        """Return readings of clear days, zero for the others, with their places and their sky."""
         places, sheet = self.prepared.part(share)
         power = self.searched.readings.thinned(places, systems)[0]
         return power * (padded(kept[:, places]) >= CLEAR_ENOUGH), places, sheet
@@ -156,15 +128,7 @@ class FinalFit:
 
 
 def fit_finally(searched: Searched, prepared: PreparedSky) -> FinalFit:
-    """Refine what a search found.
-
-    Parameters
-    ----------
-    searched
-        What it found; every system has readings enough.
-    prepared
-        The sky.
-    """
+    """Refine what a search found."""
     readings = searched.readings
     model = modelled_power(searched.points, prepared)
     days = find_clear_days(readings, model, prepared)
@@ -215,17 +179,7 @@ def _refine_unhidden(fit: FinalFit, systems: NDArray[np.intp]) -> None:
 def unhidden(
     readings: BlockReadings, model: Matrix, prepared: PreparedSky
 ) -> tuple[Matrix, Matrix]:
-    """Return how much readings count by a model's own clear days and shade, and that skyline.
-
-    Parameters
-    ----------
-    readings
-        Of some systems.
-    model
-        Power of each at the usable intervals, shape (systems, padded). [kW]
-    prepared
-        The sky.
-    """
+    """Return how much readings count by a model's own clear days and shade, and that skyline."""
     say = find_clear_days(readings, model, prepared).weights
     shade, worth = _shade(readings, model, prepared)
     say[worth] *= shade.kept[worth]

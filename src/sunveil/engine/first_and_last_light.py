@@ -46,19 +46,8 @@ class Season(IntEnum):
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Daylight:
-    """The bounds of each solar day's light, and its sum, for some systems: private with readings.
-
-    Parameters
-    ----------
-    bounds
-        First and last light, in intervals from solar midnight; NaN where they cannot be told,
-        shape (2, systems, days); see :meth:`middle` for one bound.
-    energy
-        Sum over the day, up to a factor, shape (systems, days).
-    """
-
     bounds: Matrix
-    energy: Matrix
+    energy: Matrix  # sum over the day, up to a factor, shape (systems, days)
 
     def middle(self) -> Daylight:
         """Return the daylight with one bound only, halfway between its first and last light."""
@@ -71,24 +60,12 @@ class Daylight:
 
 @dataclass(frozen=True, slots=True)
 class SolarDays:
-    """The days of a grid from solar midnight to solar midnight.
+    """The days of a grid from solar midnight to solar midnight."""
 
-    Parameters
-    ----------
-    first
-        Number of the first day since 1970.
-    lead
-        Intervals of the first day that lie before the grid.
-    per_day
-        Intervals of a day.
-    count
-        How many days; none where intervals do not divide a day.
-    """
-
-    first: int
-    lead: int
-    per_day: int
-    count: int
+    first: int  # number of the first day since 1970
+    lead: int  # intervals of the first day that lie before the grid
+    per_day: int  # intervals of a day
+    count: int  # how many days; none where intervals do not divide a day
 
     @classmethod
     def of(cls, sky: SkyTable) -> SolarDays:
@@ -101,17 +78,7 @@ class SolarDays:
 
 
 def measured_daylight(rows: Matrix, bright: Array, days: SolarDays) -> Daylight:
-    """Return the daylight of readings.
-
-    Parameters
-    ----------
-    rows
-        Readings on the long grid, NaN where there is none, shape (systems, intervals). [kW]
-    bright
-        Each system's bright power. [kW]
-    days
-        The solar days.
-    """
+    """Return the daylight of readings."""
     shape = len(rows), days.count
     out = Daylight(np.empty((2, *shape), dtype=np.float32), np.empty(shape, dtype=np.float32))
     thresholds = (THRESHOLD * bright).astype(np.float32)
@@ -124,39 +91,14 @@ def measured_daylight(rows: Matrix, bright: Array, days: SolarDays) -> Daylight:
 def modelled_daylight(
     points: Array, bright: Array, sky: SkyTable, numbers: Numbers, days: SolarDays
 ) -> Daylight:
-    """Return the daylight of planes, under the maps' own haze on an open rack.
-
-    Parameters
-    ----------
-    points
-        The planes, shape (planes, PARAMETERS).
-    bright
-        The bright power of the readings that each was fitted to: the light of both begins at the
-        same power. [kW]
-    sky
-        The sky.
-    numbers
-        What is assumed.
-    days
-        The solar days.
-    """
+    """Return the daylight of planes, under the maps' own haze on an open rack."""
     return measured_daylight(
         _daylight_rows(points, sky, numbers), bright / np.exp(points[:, CAPACITY]), days
     )
 
 
 def flat_daylight(sky: SkyTable, numbers: Numbers, days: SolarDays) -> Daylight:
-    """Return the daylight of a flat plane, which every system's is compared with first.
-
-    Parameters
-    ----------
-    sky
-        The sky.
-    numbers
-        What is assumed.
-    days
-        The solar days.
-    """
+    """Return the daylight of a flat plane, which every system's is compared with first."""
     rows = _daylight_rows(np.zeros((1, PARAMETERS)), sky, numbers)
     return measured_daylight(rows, np.quantile(rows[:, sky.slot[: sky.usable]], [0.98]), days)
 
@@ -180,27 +122,7 @@ def typical_leads(
     *,
     minutes: float,
 ) -> Array:
-    """Return how far first and last light run ahead of a plane's on brighter days. [minutes]
-
-    Parameters
-    ----------
-    measured
-        Daylight of systems.
-    modelled
-        That of one plane for all, or of one for each.
-    saving
-        Which days lie in daylight saving.
-    season
-        Which days count: all, those outside daylight saving, those within.
-    minutes
-        Length of an interval. [minutes]
-
-    Returns
-    -------
-    numpy.ndarray
-        Medians over the brighter half of days, shape (bounds, systems); NaN where there are too
-        few.
-    """
+    """Return how far first and last light run ahead of a plane's on brighter days. [minutes]"""
     ahead = measured.bounds - modelled.bounds
     chosen = np.isfinite(ahead[0])
     if season is not Season.ALL:
@@ -213,11 +135,9 @@ def typical_leads(
 
 
 def moved_together(leads: NDArray[np.floating]) -> Array:
-    """Return by how much first and last light are off the same way, zero where they are not.
-
-    ``leads`` has first and last light along its first axis. Only a clock does this: what stands
-    before the sun, and what a plane lacks of it, makes days shorter or longer at one end.
-    """
+    """Return by how much first and last light are off the same way, zero where they are not."""
+    # `leads` has first and last light along its first axis. Only a clock does this: what stands
+    # before the sun, and what a plane lacks of it, makes days shorter or longer at one end.
     first, last = leads
     least = np.minimum(np.abs(first), np.abs(last))
     return np.where(first * last > 0.0, np.copysign(least, first), 0.0)
@@ -232,11 +152,9 @@ def lower_median(values: NDArray[np.floating], chosen: NDArray[np.bool_]) -> Arr
 
 @kernel
 def _fill_bounds(rows, thresholds, lead, per_day, least, bounds, energy):  # type: ignore[no-untyped-def]
-    """Fill the bounds of each day's light, in intervals, NaN where none is told, and its sum.
-
-    ``rows`` has shape (systems, intervals), NaN where there is no reading; ``bounds`` (2, systems,
-    days), ``energy`` (systems, days); a day needs ``least`` readings.
-    """
+    """Fill the bounds of each day's light, in intervals, NaN where none is told, and its sum."""
+    # `rows` has shape (systems, intervals), NaN where there is no reading; `bounds` (2, systems,
+    # days), `energy` (systems, days); a day needs `least` readings.
     for s in range(rows.shape[0]):
         row, threshold = rows[s], thresholds[s]
         for d in range(energy.shape[1]):
@@ -273,32 +191,13 @@ _MANY_DAYS = 512
 
 @dataclass(frozen=True, slots=True, eq=False)
 class ClockCalendar:
-    """What decides how far stamps run ahead, one entry each.
+    """What decides how far stamps run ahead, one entry each."""
 
-    Parameters
-    ----------
-    day
-        The solar day that each lies in, counted since 1970.
-    saving
-        Whether it lies in daylight saving.
-    """
-
-    day: NDArray[np.int64]
-    saving: NDArray[np.bool_]
+    day: NDArray[np.int64]  # the solar day that each lies in, counted since 1970
+    saving: NDArray[np.bool_]  # whether it lies in daylight saving
 
     @classmethod
     def of(cls, seconds: NDArray[np.int64], site: Site, timezone: str) -> ClockCalendar:
-        """Return the calendar of stamps on a declared clock, which counts where it saves daylight.
-
-        Parameters
-        ----------
-        seconds
-            The stamps. [s since 1970, UTC]
-        site
-            Where they were made.
-        timezone
-            The declared clock.
-        """
         turned = seconds + round(site.longitude * 240.0)
         return cls(turned // _DAY, saving_days(seconds // _DAY, saving_rule(site, timezone)))
 
@@ -363,17 +262,7 @@ PART_DAYS, FEWEST_PARTS, PART_MINUTES = 14, 2, 17.0
 
 
 def may_have_steps(measured: Daylight, flat: Daylight, *, minutes: float) -> NDArray[np.bool_]:
-    """Return which systems have weeks whose light is far from what it is on most days.
-
-    Parameters
-    ----------
-    measured
-        Daylight of systems.
-    flat
-        That of a flat plane.
-    minutes
-        Length of an interval. [minutes]
-    """
+    """Return which systems have weeks whose light is far from what it is on most days."""
     _, systems, days = measured.bounds.shape
     parts = days // PART_DAYS
     if parts <= FEWEST_PARTS:
@@ -399,16 +288,7 @@ def light_against(leads: Array, offsets: Array) -> Array:
 
 
 def offsets_by_day(leads: Array, *, step: int) -> list[Array]:
-    """Return offsets of each day that explain the light with few steps. [minutes]
-
-    Parameters
-    ----------
-    leads
-        How far first and last light run ahead on each day, shape (2, days). [minutes]
-    step
-        Length of an interval: all days must move onto one grid, so that offsets of half an
-        interval are tried apart from whole ones. [s]
-    """
+    """Return offsets of each day that explain the light with few steps. [minutes]"""
     rests = OFFSETS * 60.0 % step
     paths = []
     for rest in np.unique(rests):
@@ -424,17 +304,7 @@ def offsets_by_day(leads: Array, *, step: int) -> list[Array]:
 def with_offsets(
     clock: ClockHypothesis, offsets: Array, calendar: ClockCalendar
 ) -> ClockHypothesis:
-    """Return a clock without steps that runs ahead by more on some days.
-
-    Parameters
-    ----------
-    clock
-        The clock.
-    offsets
-        How much more on each day. [minutes]
-    calendar
-        That of the days.
-    """
+    """Return a clock without steps that runs ahead by more on some days."""
     total = clock.offset_minutes + offsets
     changes = np.flatnonzero(np.diff(total)) + 1
     steps = tuple(ClockStep.on(calendar.day[k], total[k]) for k in changes.tolist())
@@ -443,10 +313,8 @@ def with_offsets(
 
 @kernel
 def _cheapest_path(against, price, places, came):  # type: ignore[no-untyped-def]
-    """Fill the place of each day's offset, so that days and steps together cost least.
-
-    ``against`` has shape (days, offsets), ``places`` (days,); ``came`` is scratch, (days, offsets).
-    """
+    """Fill the place of each day's offset, so that days and steps together cost least."""
+    # `against` has shape (days, offsets), `places` (days,); `came` is scratch, (days, offsets).
     days, count = against.shape
     total = against[0].copy()
     for d in range(1, days):

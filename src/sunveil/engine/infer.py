@@ -83,51 +83,22 @@ from sunveil.site import Array, Site, TimeGrid
 
 
 class Kinds(NamedTuple):
-    """What kind of system each of a block is, one entry each but for trackers: private.
+    """What kind of system each of a block is, one entry each but for trackers: private."""
 
-    Parameters
-    ----------
-    two
-        Whether it stands on two planes that are known.
-    unexplained
-        Whether it is more than one plane, and nothing tells which.
-    unresolved
-        Whether it may be one plane or two, and nothing tells which of these.
-    planes
-        A tuple of two ``PlaneEstimate`` for each pair, none of the others.
-    covariance
-        Of the points of pairs, shape (systems, PARAMETERS, PARAMETERS); zero of the others.
-    radius
-        The larger of the radii that hold the planes of a pair; zero of the others. [degrees]
-    trackers
-        Those that follow the sun, by system.
-    """
-
-    two: NDArray[np.bool_]
-    unexplained: NDArray[np.bool_]
+    two: NDArray[np.bool_]  # whether it stands on two planes that are known
+    unexplained: NDArray[np.bool_]  # whether it is more than one plane, and nothing tells which
     unresolved: NDArray[np.bool_]
-    planes: NDArray[Any]
+    planes: NDArray[Any]  # A tuple of two `PlaneEstimate` for each pair, none of the others
     covariance: Array
-    radius: Array
-    trackers: dict[int, FoundTracker]
+    radius: Array  # [degrees]
+    trackers: dict[int, FoundTracker]  # those that follow the sun, by system
 
 
 def tell_kinds(fit: FinalFit, errors: SystematicErrors, places: Places | None) -> Kinds:
-    """Tell what the systems of a block are, and move the points and models of pairs.
-
-    The point of a pair is then the one plane that stands for both, with the capacity of both, and
-    its model is that of both, so that what is asked of a fit next is asked of the pair. A pair is
-    fitted to the whole of its record at once, whatever its years say.
-
-    Parameters
-    ----------
-    fit
-        The fits of one plane; moved in place where a system stands on two.
-    errors
-        What no fit can see.
-    places
-        Where the systems stand, when that is not the sky's own place.
-    """
+    """Tell what the systems of a block are, and move the points and models of pairs."""
+    # The point of a pair is then the one plane that stands for both, with the capacity of both, and
+    # its model is that of both, so that what is asked of a fit next is asked of the pair. A pair is
+    # fitted to the whole of its record at once, whatever its years say.
     suspects, beyond_doubt = fit.suspects()
     likeness = tracker_likeness(fit.searched, fit.points, fit.prepared)
     pairs = fit_pairs(fit, np.union1d(suspects, likeness.suspects()))
@@ -298,21 +269,6 @@ def _question(
     top: Array,
     prepared: PreparedSky,
 ) -> None:
-    """Refuse those of some systems that are no generation at their place, or flag them if forced.
-
-    Parameters
-    ----------
-    out
-        The estimates of the block, changed in place.
-    systems
-        Which of its systems.
-    rows
-        Their readings where their clocks put them.
-    top
-        Their highest powers. [kW]
-    prepared
-        The sky.
-    """
     strange = (out.flags[systems] & _STRANGE) > 0
     found = doubts(rows, top, prepared, strange=strange)
     found[out.outcome[systems] == TOO_LITTLE] = Doubt.NONE
@@ -458,29 +414,8 @@ def infer_any_block(
     label_known: bool = True,
     places: Places | None = None,
 ) -> BlockEstimates:
-    """Infer every system of a block, and as net meters those that count only what is left over.
-
-    Parameters
-    ----------
-    power
-        Readings on ``sky.grid``, NaN where there is none, shape (systems, intervals). [kW]
-    sky
-        The sky that they saw.
-    net
-        Whether they are generation less a household's load, all of them.
-    options
-        What is assumed and done.
-    timezone
-        The clock that the stamps were declared to be on.
-    label_known
-        Whether somebody said which instant of its interval a stamp names.
-    places
-        Where the systems stand, when that is not the sky's own place.
-
-    Privacy
-    -------
-    None: estimates are as private as the readings.
-    """
+    """Infer every system of a block, and as net meters those that count only what is left over."""
+    # None: estimates are as private as the readings.
     infer_all = infer_net_block if net else infer_block
     found = infer_all(
         power, sky, options=options, timezone=timezone, label_known=label_known, places=places
@@ -510,10 +445,8 @@ def infer_any_block(
 def _refuse_far_clocks(
     found: BlockEstimates, timezone: str, sky: SkyTable, places: Places | None, *, force: bool
 ) -> None:
-    """Refuse repairs by hours of clocks that do not speak for the place, or flag them if forced.
-
-    Stamps in UTC look the same as a system that stands elsewhere.
-    """
+    """Refuse repairs by hours of clocks that do not speak for the place, or flag them if forced."""
+    # Stamps in UTC look the same as a system that stands elsewhere.
     longitude = sky.site.longitude if places is None else places.longitude
     vouched = hours_apart(timezone, longitude) <= FARTHEST
     at_best = [

@@ -26,34 +26,20 @@ _ANY_SYSTEM = np.diag([100.0**-2, 100.0**-2, 3.0**-2, 0.0, 0.0, 0.0, 0.0])
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Intervals:
-    """90% intervals of a block of systems, one entry each: private.
+    """90% intervals of a block of systems, one entry each: private."""
 
-    Parameters
-    ----------
-    azimuth_low, azimuth_high
-        Clockwise from low to high; 0 to 360 where any azimuth will do. [degrees]
-    tilt_low, tilt_high
-        [degrees]
-    capacity_low, capacity_high
-        [kW]
-    plane_error_degrees
-        Radius that holds the plane. [degrees]
-    """
-
-    azimuth_low: Array
-    azimuth_high: Array
-    tilt_low: Array
-    tilt_high: Array
-    capacity_low: Array
-    capacity_high: Array
-    plane_error_degrees: Array
+    azimuth_low: Array  # [degrees] clockwise from low to high; 0 to 360 where any azimuth will do
+    azimuth_high: Array  # [degrees] clockwise from low to high; 0 to 360 where any azimuth will do
+    tilt_low: Array  # [degrees]
+    tilt_high: Array  # [degrees]
+    capacity_low: Array  # [kW]
+    capacity_high: Array  # [kW]
+    plane_error_degrees: Array  # [degrees] radius that holds the plane
 
 
 def in_plane_axes(points: Array) -> Array:
-    """Return unit vectors of the plane's coordinates along its tilt and across it.
-
-    Shape (systems, 2, 2): first the one along, each as east and north.
-    """
+    """Return unit vectors of the plane's coordinates along its tilt and across it."""
+    # Shape (systems, 2, 2): first the one along, each as east and north.
     azimuth = np.arctan2(points[:, EAST], points[:, NORTH])
     sine, cosine = np.sin(azimuth), np.cos(azimuth)
     return np.stack([np.stack([sine, cosine], 1), np.stack([cosine, -sine], 1)], axis=1)
@@ -68,19 +54,6 @@ def covariances(
     correlated: float,
     errors: SystematicErrors,
 ) -> Array:
-    """Return the covariance of each system's parameters, shape (systems, PARAMETERS, PARAMETERS).
-
-    Parameters
-    ----------
-    points
-        What was fitted, shape (systems, PARAMETERS).
-    information, scatter, clock
-        As :func:`sunveil.engine.power_model.inform` fills them.
-    correlated
-        How many readings err alike.
-    errors
-        What the fit cannot see.
-    """
     inverse = np.linalg.inv(information + _ANY_SYSTEM)
     spread = inverse @ (scatter / correlated**2) @ inverse
     moved = (inverse @ (clock / correlated)[:, :, None])[:, :, 0]
@@ -117,15 +90,7 @@ def _quantiles(values: Array, *shares: float) -> list[Array]:
 
 
 def intervals_of(points: Array, covariance: Array) -> Intervals:
-    """Turn covariances into 90% intervals of azimuth, tilt and capacity.
-
-    Parameters
-    ----------
-    points
-        What was fitted, shape (systems, PARAMETERS).
-    covariance
-        Shape (systems, PARAMETERS, PARAMETERS).
-    """
+    """Turn covariances into 90% intervals of azimuth, tilt and capacity."""
     first, second = _draws()
     a = np.sqrt(np.maximum(covariance[:, EAST, EAST], 1e-9))
     b = covariance[:, NORTH, EAST] / a

@@ -79,27 +79,15 @@ NET_CORRELATED = 40.0
 
 @dataclass(frozen=True, slots=True, eq=False)
 class NetReadings:
-    """What a net meter read: private.
+    """What a net meter read: private."""
 
-    Parameters
-    ----------
-    power, kind
-        Daylight readings [kW] at the usable intervals, and what each is.
-    nights, level, dark_level
-        What nights show of the load; see :class:`sunveil.engine.net_load.NightLoads`.
-    top
-        A high daylight reading. [kW]
-    usual
-        The logarithm of what its load is before anything is read. [ln kW]
-    """
-
-    power: Array
-    kind: NDArray[np.int8]
-    nights: Array
-    level: Array
-    dark_level: Array
-    top: float
-    usual: float
+    power: Array  # daylight readings [kW] at the usable intervals, and what each is
+    kind: NDArray[np.int8]  # daylight readings [kW] at the usable intervals, and what each is
+    nights: Array  # what nights show of the load; see NightLoads
+    level: Array  # what nights show of the load; see NightLoads
+    dark_level: Array  # what nights show of the load; see NightLoads
+    top: float  # [kW] A high daylight reading
+    usual: float  # [ln kW] the logarithm of what its load is before anything is read
 
     def __repr__(self) -> str:
         return f"NetReadings({len(self.power)} intervals, private)"
@@ -107,41 +95,19 @@ class NetReadings:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class NetState:
-    """Where a fit stands: private.
+    """Where a fit stands: private."""
 
-    Parameters
-    ----------
-    point
-        Plane, capacity, haze and heat, shape (PARAMETERS,).
-    load
-        The load.
-    clouds
-        The histogram of clearness under clouds.
-    chain
-        Days that begin clear, and stays of clear and of cloudy intervals.
-    """
-
-    point: Array
-    load: Load
-    clouds: Array
-    chain: Array
+    point: Array  # plane, capacity, haze and heat, shape (PARAMETERS,)
+    load: Load  # the load
+    clouds: Array  # the histogram of clearness under clouds
+    chain: Array  # days that begin clear, and stays of clear and of cloudy intervals
 
     def __repr__(self) -> str:
         return "NetState(private)"
 
 
 def read_net(row: NDArray[np.float32], prepared: PreparedSky, cells: LoadCells) -> NetReadings:
-    """Return what a net meter read by day and by night.
-
-    Parameters
-    ----------
-    row
-        Generation less load on the long grid, NaN where there is none. [kW]
-    prepared
-        The sky.
-    cells
-        The cells of its intervals.
-    """
+    """Return what a net meter read by day and by night."""
     power = row[prepared.slot].astype(np.float64)
     kind = np.full(len(power), EXACT, dtype=np.int8)
     kind[power == 0.0] = AT_MOST_ZERO
@@ -154,19 +120,7 @@ def read_net(row: NDArray[np.float32], prepared: PreparedSky, cells: LoadCells) 
 
 
 class NetProblem:
-    """One system's readings with its sky, thinned to some days for starts: private.
-
-    Parameters
-    ----------
-    readings
-        The readings of all days.
-    prepared
-        The sky.
-    cells
-        The load's cells.
-    every
-        Of so many days one is looked at.
-    """
+    """One system's readings with its sky, thinned to some days for starts: private."""
 
     def __init__(
         self, readings: NetReadings, prepared: PreparedSky, cells: LoadCells, every: int = 1
@@ -230,17 +184,7 @@ def _begins(days: NDArray[np.int32]) -> NDArray[np.intp]:
 
 
 def spikes_of(model: Array, top: float, cloud: Array | float = 0.0) -> NDArray[np.int64]:
-    """Return how wide clearness is while it is clear, as a place in the table of widths.
-
-    Parameters
-    ----------
-    model
-        Clear power. [kW]
-    top
-        A high daylight reading. [kW]
-    cloud
-        What measured clouds hide.
-    """
+    """Return how wide clearness is while it is clear, as a place in the table of widths."""
     apart = np.hypot(np.hypot(RELATIVE, ABSOLUTE * top / model), CLOUDED * cloud)
     return np.asarray(np.minimum(np.searchsorted(SPIKES, apart), len(SPIKES) - 1))
 
@@ -269,17 +213,7 @@ EACH = 2
 
 
 def net_starts(row: NDArray[np.float32], load: Load, prepared: PreparedSky) -> Array:
-    """Return points that a fit of one system starts from, shape (starts, PARAMETERS).
-
-    Parameters
-    ----------
-    row
-        Generation less load on the long grid, NaN where there is none. [kW]
-    load
-        The load that nights show.
-    prepared
-        The sky.
-    """
+    """Return points that a fit of one system starts from, shape (starts, PARAMETERS)."""
     top = max(float(np.nanmax(row[prepared.slot], initial=0.0)), 1e-6)
     return np.concatenate(
         [
@@ -451,22 +385,7 @@ def _smooth(counted: Array) -> Array:
 
 
 def run(problem: NetProblem, state: NetState, steps: int) -> tuple[NetState, float, Array]:
-    """Move a state to the best fit nearby.
-
-    Parameters
-    ----------
-    problem
-        The readings.
-    state
-        Where to start.
-    steps
-        Most steps.
-
-    Returns
-    -------
-    tuple
-        Where it ended, its log-posterior, and the information matrix there.
-    """
+    """Move a state to the best fit nearby."""
     best, damping = -np.inf, 0.01
     matrix = pull = np.zeros(0)
     kept = state
@@ -507,34 +426,15 @@ ENOUGH_READINGS = 4500
 
 @dataclass(frozen=True, slots=True, eq=False)
 class NetFit:
-    """What a net meter says of its system and of its household: private.
+    """What a net meter says of its system and of its household: private."""
 
-    Parameters
-    ----------
-    readings
-        What was read.
-    state
-        Where the fit ended.
-    likelihood
-        Its log-likelihood of daylight, as of independent readings, prior left out.
-    information
-        What the readings tell of the point, the load's means taken out, priors included, divided
-        by how many err alike, shape (FREE, FREE).
-    model
-        Clear power at the usable intervals. [kW]
-    found
-        What is expected of each usable interval; see :mod:`sunveil.engine.net_model`.
-    cells
-        The load's cell of each usable interval.
-    """
-
-    readings: NetReadings
-    state: NetState
-    likelihood: float
+    readings: NetReadings  # what was read
+    state: NetState  # where the fit ended
+    likelihood: float  # its log-likelihood of daylight, as of independent readings, prior left out
     information: Array
-    model: Array
-    found: Array
-    cells: NDArray[np.int64]
+    model: Array  # [kW] clear power at the usable intervals
+    found: Array  # what is expected of each usable interval; see net_model
+    cells: NDArray[np.int64]  # the load's cell of each usable interval
 
     def __repr__(self) -> str:
         return "NetFit(private)"
@@ -558,17 +458,7 @@ class NetFit:
 
 
 def fit_net(row: NDArray[np.float32], prepared: PreparedSky, cells: LoadCells) -> NetFit:
-    """Fit one net meter.
-
-    Parameters
-    ----------
-    row
-        Generation less load on the long grid, NaN where there is none. [kW]
-    prepared
-        The sky.
-    cells
-        The cells of its intervals.
-    """
+    """Fit one net meter."""
     readings = read_net(row, prepared, cells)
     load = load_from(readings.nights, readings.usual)
     points = net_starts(row, load, prepared)

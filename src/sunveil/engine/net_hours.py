@@ -72,22 +72,7 @@ def _below(z):  # type: ignore[no-untyped-def]
 
 @kernel
 def lay_loads(reading, kind, model, edges, offset, logs):  # type: ignore[no-untyped-def]
-    """Fill the logarithm of the load at each edge of clearness, less its offset.
-
-    Parameters
-    ----------
-    reading, kind
-        Generation less load [kW], and what each interval is.
-    model
-        Clear power. [kW]
-    edges
-        Of the bins of clearness.
-    offset
-        By how much the load's logarithm is higher than usual.
-    logs
-        Filled, shape (intervals, edges); where at most zero is known, with middles of bins; at
-        night, its first column with the load.
-    """
+    """Fill the logarithm of the load at each edge of clearness, less its offset."""
     for t in range(len(reading)):
         if kind[t] == HOUR_NIGHT:
             logs[t, 0] = math.log(max(-reading[t], _LEAST)) - offset[t]
@@ -102,11 +87,9 @@ def lay_loads(reading, kind, model, edges, offset, logs):  # type: ignore[no-unt
 
 @kernel
 def _fill_bins(kind, logs, model, edges, centre, width, idle, bins):  # type: ignore[no-untyped-def]
-    """Fill how likely a daylight reading is in each bin of clearness, shape (bins,).
-
-    ``idle`` has how likely hardly any load is, and the logarithm of the largest that counts as
-    such.
-    """
+    """Fill how likely a daylight reading is in each bin of clearness, shape (bins,)."""
+    # `idle` has how likely hardly any load is, and the logarithm of the largest that counts as
+    # such.
     rare, small = idle
     before = 0.0
     for k in range(len(edges)):
@@ -133,29 +116,7 @@ def _fill_held(reading, kind, model, edges, held, bins):  # type: ignore[no-unty
 
 @kernel
 def emit(reading, kind, model, logs, skies, which, edges, load, held, floor, bins, plain):  # type: ignore[no-untyped-def]
-    """Fill how likely each interval's reading is in each state, shape (intervals, STATES).
-
-    Parameters
-    ----------
-    reading, kind, model, logs, edges
-        As for :func:`lay_loads`.
-    skies
-        Histograms of clearness, shape (widths, SKIES, bins): of clear ones one for each width.
-    which
-        The width that each interval has.
-    load
-        The cell of each interval; mean and standard deviation of the load's logarithm, shape
-        (2, cells); how likely hardly any load is; and the logarithm of the largest that counts
-        as such.
-    held
-        How far from zero a meter is that is held there. [kW]
-    floor
-        Density of readings that nothing explains. [1/kW]
-    bins
-        Filled with how likely it is in each bin of clearness, shape (intervals, LOADS, bins).
-    plain
-        Filled.
-    """
+    """Fill how likely each interval's reading is in each state, shape (intervals, STATES)."""
     cell, centre, width, rare, small = load
     for t in range(len(kind)):
         c = cell[t]
@@ -186,22 +147,7 @@ def emit(reading, kind, model, logs, skies, which, edges, load, held, floor, bin
 def tell(  # type: ignore[no-untyped-def]
     reading, offset, kind, model, logs, skies, which, edges, load, bins, plain, found, sums, told
 ):  # fmt: skip
-    """Fill what the load's cells become, and what is told of each interval.
-
-    Parameters
-    ----------
-    reading, offset
-        As for :func:`lay_loads`.
-    kind, model, logs, skies, which, edges, load, bins, plain
-        As for :func:`emit`.
-    found
-        How likely each state is.
-    sums
-        Filled: readings, sums of the load's logarithm and of its square, shape (LOADS, 3, cells);
-        none while held.
-    told
-        Filled, shape (TOLD, intervals).
-    """
+    """Fill what the load's cells become, and what is told of each interval."""
     cell, centre, width, rare, _ = load
     size = len(edges) - 1
     weights, parts = np.empty(size), np.empty(SKIES)

@@ -58,29 +58,15 @@ LOADS_ALIKE = 8.0
 
 @dataclass(frozen=True, slots=True, eq=False)
 class LoadCells:
-    """In which hour and season each interval of a long grid lies, on the clock people live by.
+    """In which hour and season each interval of a long grid lies, on the clock people live by."""
 
-    Parameters
-    ----------
-    usable
-        The cell of each usable interval.
-    night
-        Places on the long grid of intervals without light.
-    dark
-        The cell of each of these.
-    day, dark_day
-        The day of each usable and of each dark interval, counted from the first.
-    every, every_day
-        Cell and day of every interval.
-    """
-
-    usable: NDArray[np.int64]
-    night: NDArray[np.intp]
-    dark: NDArray[np.int64]
+    usable: NDArray[np.int64]  # the cell of each usable interval
+    night: NDArray[np.intp]  # places on the long grid of intervals without light
+    dark: NDArray[np.int64]  # the cell of each of these
     day: NDArray[np.int64]
     dark_day: NDArray[np.int64]
-    every: NDArray[np.int64]
-    every_day: NDArray[np.int64]
+    every: NDArray[np.int64]  # cell and day of every interval
+    every_day: NDArray[np.int64]  # cell and day of every interval
 
 
 @functools.lru_cache(maxsize=8)
@@ -125,22 +111,12 @@ def _ahead(seconds: NDArray[np.int64], longitude: float, timezone: str) -> NDArr
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Load:
-    """A household's load in each cell: private.
+    """A household's load in each cell: private."""
 
-    Parameters
-    ----------
-    centre, width
-        Mean and standard deviation of its logarithm, shape (CELLS,). [ln kW]
-    idle
-        How likely it is that there is hardly any.
-    shared
-        How much of the level that nights show days share.
-    """
-
-    centre: Array
-    width: Array
-    idle: float
-    shared: float
+    centre: Array  # [ln kW] mean and standard deviation of its logarithm, shape (CELLS,)
+    width: Array  # [ln kW] mean and standard deviation of its logarithm, shape (CELLS,)
+    idle: float  # how likely it is that there is hardly any
+    shared: float  # how much of the level that nights show days share
 
     def __repr__(self) -> str:
         return "Load(private)"
@@ -153,17 +129,7 @@ class Load:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class NightLoads:
-    """What nights show of a load: private.
-
-    Parameters
-    ----------
-    sums
-        Readings of each cell, sums of the logarithm less the level and of its square, shape (3,
-        CELLS).
-    level, dark_level
-        How much higher the load's logarithm was in the weeks about each usable and each dark
-        interval than over the year, by the nights.
-    """
+    """What nights show of a load: private."""
 
     sums: Array
     level: Array
@@ -174,15 +140,7 @@ class NightLoads:
 
 
 def night_loads(row: NDArray[np.float32], cells: LoadCells) -> NightLoads:
-    """Return what nights show of a load.
-
-    Parameters
-    ----------
-    row
-        Readings of one system on the long grid, NaN where there is none. [kW]
-    cells
-        The cells.
-    """
+    """Return what nights show of a load."""
     load = -row[cells.night].astype(np.float64)
     seen = load > 0.0
     if seen.any():
@@ -235,15 +193,7 @@ def load_precision() -> Array:
 
 
 def load_from(sums: Array, usual: float) -> Load:
-    """Return the load that sums over readings tell, where there are none by its neighbours.
-
-    Parameters
-    ----------
-    sums
-        Readings of each cell, sums of the logarithm and of its square, shape (3, CELLS).
-    usual
-        The logarithm of what a load is before anything is read. [ln kW]
-    """
+    """Return the load that sums over readings tell, where there are none by its neighbours."""
     count, first, _ = sums
     spread = USUAL_SPREAD**2 * LOADS_ALIKE
     precision = load_precision() + np.diag(count / spread)
@@ -253,15 +203,7 @@ def load_from(sums: Array, usual: float) -> Load:
 
 
 def widths_from(sums: Array, centre: Array) -> Array:
-    """Return the standard deviation in each cell about given means, held to the usual.
-
-    Parameters
-    ----------
-    sums
-        As for :func:`load_from`.
-    centre
-        The means.
-    """
+    """Return the standard deviation in each cell about given means, held to the usual."""
     count, first, second = sums
     about = np.maximum(second - 2.0 * centre * first + count * centre**2, 0.0)
     overall = (about.sum() + 100.0 * USUAL_SPREAD**2) / (count.sum() + 100.0)

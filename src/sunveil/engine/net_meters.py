@@ -186,28 +186,14 @@ MODEL_ERROR = 0.25
 
 @dataclass(frozen=True, slots=True, eq=False)
 class NetHours:
-    """Generation and load of one net meter on the long grid, NaN without a reading: private.
+    """Generation and load of one net meter on the long grid, NaN without a reading: private."""
 
-    Parameters
-    ----------
-    generation, low, high
-        What was generated, as expected and as a 90% band. [kW]
-    load
-        What was used. [kW]
-    cell
-        The cell of hour and season.
-    lit
-        Which intervals have a usable sky and a reading.
-    said
-        Which of the readings say anything of the load: at night, not those of a meter of exports.
-    """
-
-    generation: Array
-    low: Array
-    high: Array
-    load: Array
-    cell: NDArray[np.int64]
-    lit: NDArray[np.bool_]
+    generation: Array  # [kW] what was generated, as expected and as a 90% band
+    low: Array  # [kW] what was generated, as expected and as a 90% band
+    high: Array  # [kW] what was generated, as expected and as a 90% band
+    load: Array  # [kW] what was used
+    cell: NDArray[np.int64]  # the cell of hour and season
+    lit: NDArray[np.bool_]  # which intervals have a usable sky and a reading
     said: NDArray[np.bool_]
 
     def __repr__(self) -> str:
@@ -226,19 +212,7 @@ class _Chain:
 def tell_apart(
     row: NDArray[np.float32], prepared: PreparedSky, cells: LoadCells, point: Array
 ) -> NetHours:
-    """Tell the generation of a net meter from its load where its system is known.
-
-    Parameters
-    ----------
-    row
-        Generation less load on the long grid, NaN where there is none. [kW]
-    prepared
-        The sky.
-    cells
-        The cells of its intervals.
-    point
-        The system.
-    """
+    """Tell the generation of a net meter from its load where its system is known."""
     hours = _Hours(row, prepared, cells, point)
     load, steps = hours.first_load(), hours.usual
     for _ in range(ROUNDS):
@@ -410,24 +384,12 @@ BRIGHTER, BRIGHTEST_CLOUDS, STRANGE_AIR, FEWEST_CLEAR = 1.08, 0.05, 3.5, 0.2
 
 @dataclass(frozen=True, slots=True, eq=False)
 class NetErrors:
-    """What the fit of a net meter cannot see, by what real homes and real systems elsewhere show.
+    # Wider than the homes ask for that it was calibrated on: systems in other climates err more.
 
-    Wider than the homes ask for that it was calibrated on: systems in other climates err more.
-
-    Parameters
-    ----------
-    tilt, across
-        Standard deviations along the plane's tilt and across it. [degrees]
-    capacity
-        Standard deviation as a fraction of the capacity.
-    stretch
-        Factor on the standard deviations that the fit states.
-    """
-
-    tilt: float = 3.2
-    across: float = 1.3
-    capacity: float = 0.07
-    stretch: float = 0.9
+    tilt: float = 3.2  # [degrees] standard deviations along the plane's tilt and across it
+    across: float = 1.3  # [degrees] standard deviations along the plane's tilt and across it
+    capacity: float = 0.07  # standard deviation as a fraction of the capacity
+    stretch: float = 0.9  # factor on the standard deviations that the fit states
 
 
 NET_ERRORS = NetErrors()
@@ -435,17 +397,9 @@ NET_ERRORS = NetErrors()
 
 @dataclass(frozen=True, slots=True, eq=False)
 class NetJudgement:
-    """What is thought of the fit of one net meter: private.
+    """What is thought of the fit of one net meter: private."""
 
-    Parameters
-    ----------
-    flags
-        What to know before trusting it.
-    covariance
-        Covariance of the point with what the fit cannot see, shape (PARAMETERS, PARAMETERS).
-    """
-
-    flags: tuple[Flag, ...]
+    flags: tuple[Flag, ...]  # what to know before trusting it
     covariance: Array
 
     def __repr__(self) -> str:
@@ -453,15 +407,7 @@ class NetJudgement:
 
 
 def is_net(row: Matrix, prepared: PreparedSky) -> bool:
-    """Return whether readings look like generation less a load: above zero by day, not at night.
-
-    Parameters
-    ----------
-    row
-        Readings on the long grid, NaN where there is none. [kW]
-    prepared
-        The sky.
-    """
+    """Return whether readings look like generation less a load: above zero by day, not at night."""
     light, night = row[prepared.slot], _without(prepared.sky.slot, row)
     light = light[np.isfinite(light)]
     if not len(light):
@@ -474,20 +420,7 @@ def is_net(row: Matrix, prepared: PreparedSky) -> bool:
 def judge_net(
     fit: NetFit, row: Matrix, prepared: PreparedSky, *, label_known: bool = True
 ) -> NetJudgement:
-    """Judge the fit of one net meter.
-
-    Parameters
-    ----------
-    fit
-        The fit.
-    row
-        Its readings on the long grid, NaN where there is none. [kW]
-    prepared
-        The sky.
-    label_known
-        Whether somebody said which instant of its interval a stamp names; of short intervals
-        nothing else tells.
-    """
+    """Judge the fit of one net meter."""
     step = prepared.sky.grid.step
     unknown = not label_known and step < SHORT_INTERVAL
     turned = ACROSS_PER_MINUTE * UNKNOWN_LABEL * step / 60.0 if unknown else 0.0
@@ -516,13 +449,7 @@ def judge_net(
 
 
 def held_at_zero(power: Array) -> bool:
-    """Return whether something holds a meter at zero, as a battery does.
-
-    Parameters
-    ----------
-    power
-        Daylight readings, those that only say that nothing was left over put aside. [kW]
-    """
+    """Return whether something holds a meter at zero, as a battery does."""
     size = np.abs(power)
     within = HELD_WITHIN * np.quantile(size, 0.99) if len(size) else 0.0
     held = np.count_nonzero(size < within)
@@ -591,28 +518,14 @@ PLAUSIBLE = {
 
 @dataclass(frozen=True, slots=True, eq=False)
 class WholeDays:
-    """The intervals of some solar days, nights among them: public.
+    """The intervals of some solar days, nights among them: public."""
 
-    Parameters
-    ----------
-    places
-        Where they stand on the long grid.
-    begins
-        Where each day begins among them, and where the last ends.
-    weeks
-        Which days begin a week, and how many days there are.
-    lit, sheet
-        Which of them see light, and their sky.
-    cloud
-        What measured clouds hide.
-    """
-
-    places: NDArray[np.intp]
-    begins: NDArray[np.intp]
-    weeks: NDArray[np.intp]
-    lit: NDArray[np.intp]
-    sheet: Sheet
-    cloud: Array
+    places: NDArray[np.intp]  # where they stand on the long grid
+    begins: NDArray[np.intp]  # where each day begins among them, and where the last ends
+    weeks: NDArray[np.intp]  # which days begin a week, and how many days there are
+    lit: NDArray[np.intp]  # which of them see light, and their sky
+    sheet: Sheet  # which of them see light, and their sky
+    cloud: Array  # what measured clouds hide
 
 
 @functools.lru_cache(maxsize=16)
@@ -640,21 +553,7 @@ def likelihood_by_week(
     cells: LoadCells,
     every: int = 1,
 ) -> Array:
-    """Return the log-likelihood of all readings, day and night, by week.
-
-    Parameters
-    ----------
-    row
-        Generation less load on the long grid, NaN where there is none. [kW]
-    readings
-        The same as the fit has it.
-    state
-        Where the fit ended.
-    prepared, cells
-        The sky, and the cells of its intervals.
-    every
-        Of so many days one is looked at.
-    """
+    """Return the log-likelihood of all readings, day and night, by week."""
     whole = whole_days(prepared, every)
     power = row[whole.places].astype(np.float64)
     kind = np.where(power == 0.0, AT_MOST_ZERO, EXACT).astype(np.int8)
@@ -689,24 +588,12 @@ def likelihood_by_week(
 
 @dataclass(frozen=True, slots=True, eq=False)
 class NetClock:
-    """A clock that a net meter may be on, with its fit: private.
+    """A clock that a net meter may be on, with its fit: private."""
 
-    Parameters
-    ----------
-    hypothesis
-        The clock.
-    row
-        The readings where it puts them, on the long grid. [kW]
-    fit
-        Their fit.
-    weeks
-        Their log-likelihood by week.
-    """
-
-    hypothesis: ClockHypothesis
-    row: NDArray[np.float32]
-    fit: NetFit
-    weeks: Array
+    hypothesis: ClockHypothesis  # the clock
+    row: NDArray[np.float32]  # [kW] the readings where it puts them, on the long grid
+    fit: NetFit  # their fit
+    weeks: Array  # their log-likelihood by week
 
     def __repr__(self) -> str:
         return "NetClock(private)"
@@ -715,19 +602,7 @@ class NetClock:
 def find_net_clock(
     row: NDArray[np.float32], fit: NetFit, prepared: PreparedSky, cells: LoadCells, timezone: str
 ) -> NetClock | None:
-    """Return the clock that the readings of a net meter are on; None for the declared one.
-
-    Parameters
-    ----------
-    row
-        Generation less load on the long grid, NaN where there is none. [kW]
-    fit
-        Its fit under the declared clock.
-    prepared, cells
-        The sky, and the cells of its intervals.
-    timezone
-        The declared clock, whose daylight saving counts.
-    """
+    """Return the clock that the readings of a net meter are on; None for the declared one."""
     calendar, step = prepared.calendars(timezone)[1], prepared.sky.grid.long.step
     if HOUR % step:
         return None
@@ -769,11 +644,9 @@ def standard_errors(weeks: Array) -> float:
 def _look(
     row: NDArray[np.float32], ahead: Array, fit: NetFit, prepared: PreparedSky, cells: LoadCells
 ) -> Array:
-    """Return about how likely moved readings are by week, by a few steps on a few days.
-
-    ``ahead`` is how far they were moved [hours]. Steps start where the fit of unmoved ones would
-    be: its plane turned, its load as much earlier in each season.
-    """
+    """Return about how likely moved readings are by week, by a few steps on a few days."""
+    # `ahead` is how far they were moved [hours]. Steps start where the fit of unmoved ones would
+    # be: its plane turned, its load as much earlier in each season.
     season = cells.every // HOURS
     count = np.bincount(season, minlength=CELLS // HOURS)
     earlier = np.bincount(season, ahead, minlength=CELLS // HOURS) / np.maximum(count, 1)
@@ -789,15 +662,7 @@ def _look(
 
 
 def household_of(hours: NetHours, exporting: float) -> HouseholdEstimate:
-    """Return the household behind a net meter: its load by hour and season, and what it used.
-
-    Parameters
-    ----------
-    hours
-        Its generation and load, told apart.
-    exporting
-        Share of the daylight readings in which more was generated than used.
-    """
+    """Return the household behind a net meter: its load by hour and season, and what it used."""
     cell, load = hours.cell[hours.said], np.maximum(hours.load[hours.said], 0.0)
     read = np.bincount(cell, minlength=CELLS).astype(np.float64)
     total = np.bincount(cell, load, minlength=CELLS)
@@ -828,29 +693,8 @@ def infer_net_block(
     label_known: bool = True,
     places: Places | None = None,
 ) -> BlockEstimates:
-    """Infer every system of a block from what its meter sees of generation less load.
-
-    Parameters
-    ----------
-    power
-        Generation less load on ``sky.grid``, NaN where there is no reading, shape (systems,
-        intervals). A reading of exactly zero says that it was at most zero, as of a meter that
-        counts only what is given to the grid. [kW]
-    sky
-        The sky that they saw.
-    options
-        What is assumed and done; of clocks only whole hours and daylight saving are repaired.
-    timezone
-        The clock that the stamps were declared to be on, which households live by.
-    label_known
-        Whether somebody said which instant of its interval a stamp names.
-    places
-        Where the systems stand, when that is not the sky's own place.
-
-    Privacy
-    -------
-    None: estimates are as private as the readings.
-    """
+    """Infer every system of a block from what its meter sees of generation less load."""
+    # None: estimates are as private as the readings.
     prepared = prepare(sky, options or EngineOptions())
     out = not_inferred(np.full(len(power), NO_WEATHER), np.zeros(len(power), dtype=np.int32))
     if not sky.usable:
@@ -966,21 +810,12 @@ def agreement_of(fit: NetFit) -> float:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Separated:
-    """Generation and load of a net meter on a grid, NaN where there is no reading: private.
+    """Generation and load of a net meter on a grid, NaN where there is no reading: private."""
 
-    Parameters
-    ----------
-    generation, load
-        What is expected of each, given the reading; their difference is the reading, unless a
-        reading of zero says only that it is at most zero. [kW]
-    low, high
-        A 90% band of the generation. [kW]
-    """
-
-    generation: Array
-    load: Array
-    low: Array
-    high: Array
+    generation: Array  # [kW]
+    load: Array  # [kW]
+    low: Array  # [kW] A 90% band of the generation
+    high: Array  # [kW] A 90% band of the generation
 
     def __repr__(self) -> str:
         return f"Separated({len(self.generation)} intervals, private)"

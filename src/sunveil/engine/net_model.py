@@ -65,12 +65,10 @@ kernel = njit(cache=True, nogil=True, error_model="numpy")
 
 @kernel
 def _lay_bins(y, kind, model, centre, width, idle, edges, bins, usual, slopes):  # type: ignore[no-untyped-def]
-    """Fill how likely a reading is in each bin of clearness, and its two derivatives.
-
-    ``idle`` has how likely hardly any load is, and the largest that counts as such [kW]. ``bins``
-    and ``usual``, the part of it by a usual load, have shape (bins,), ``slopes`` shape (2, bins):
-    by the clear power and by the load.
-    """
+    """Fill how likely a reading is in each bin of clearness, and its two derivatives."""
+    # `idle` has how likely hardly any load is, and the largest that counts as such [kW]. `bins` and
+    # `usual`, the part of it by a usual load, have shape (bins,), `slopes` shape (2, bins): by the
+    # clear power and by the load.
     rare, small = idle
     often = 1.0 - rare
     if kind == AT_MOST_ZERO:
@@ -115,12 +113,10 @@ def _lay_bins(y, kind, model, centre, width, idle, edges, bins, usual, slopes): 
 
 @kernel
 def _chain(plain, begins, chain, clear, counts):  # type: ignore[no-untyped-def]
-    """Fill how likely each interval is to be clear; return the log-likelihood of all days.
-
-    ``chain`` has the share of days that begin clear, and how likely a clear and a cloudy interval
-    are followed by one of their kind; ``counts``, shape (6,), is filled with what these become:
-    days that begin clear, days, stays and followers of clear ones, and those of cloudy ones.
-    """
+    """Fill how likely each interval is to be clear; return the log-likelihood of all days."""
+    # `chain` has the share of days that begin clear, and how likely a clear and a cloudy interval
+    # are followed by one of their kind; `counts`, shape (6,), is filled with what these become:
+    # days that begin clear, days, stays and followers of clear ones, and those of cloudy ones.
     total = 0.0
     counts[:] = 0.0
     stay, keep = chain[1], chain[2]
@@ -161,38 +157,7 @@ def _chain(plain, begins, chain, clear, counts):  # type: ignore[no-untyped-def]
 
 @kernel
 def weigh(reading, kind, model, load, begins, clouds, chain, floor, found, sums):  # type: ignore[no-untyped-def]
-    """Weigh the daylight readings of one system: log-likelihood, derivatives and expectations.
-
-    Parameters
-    ----------
-    reading, kind
-        Generation less load [kW], and what each reading is.
-    model
-        Clear power of the plane, above zero. [kW]
-    load
-        The cell of hour and season of each interval; by how much the load's logarithm is higher
-        there; its mean and standard deviation in each cell; how likely hardly any load is, and the
-        largest that counts as such [kW].
-    begins
-        Where each day begins, and where the last ends.
-    clouds
-        Edges of the bins of clearness; histograms while it is clear, one for each width, shape
-        (widths, bins); which of these each interval has; the histogram under clouds.
-    chain
-        As for :func:`_chain`.
-    floor
-        Density of readings that nothing explains. [1/kW]
-    found
-        Filled, shape (FOUND, intervals).
-    sums
-        Filled: what the load's cells become, shape (3, cells): readings, sums of the logarithm and
-        of its square; the histogram under clouds, counted; and the chain's counts.
-
-    Returns
-    -------
-    float
-        The log-likelihood.
-    """
+    """Weigh the daylight readings of one system: log-likelihood, derivatives and expectations."""
     cell, offset, centre, width, idle = load
     edges, spikes, which, cloudy = clouds
     cells, counted, counts = sums
@@ -264,22 +229,7 @@ def weigh(reading, kind, model, load, begins, clouds, chain, floor, found, sums)
 
 @kernel
 def gather(scores, by_load, cell, information, crossed, own, gradient, pull):  # type: ignore[no-untyped-def]
-    """Fill what readings say of parameters and of the load's cells, to be solved.
-
-    Parameters
-    ----------
-    scores
-        Derivatives of each reading's log-likelihood by the parameters, shape (parameters,
-        intervals).
-    by_load
-        Those by the mean logarithm of the load.
-    cell
-        The load's cell of each interval.
-    information, crossed, own
-        Filled with sums of squared scores: parameters by parameters, parameters by cells, cells.
-    gradient, pull
-        Filled with the sums of scores, of parameters and of cells.
-    """
+    """Fill what readings say of parameters and of the load's cells, to be solved."""
     size, many = scores.shape
     crossed[:] = 0.0
     own[:] = 0.0
@@ -350,23 +300,7 @@ def _count_skies(state, skies, loads, both, share, counts):  # type: ignore[no-u
 
 @kernel
 def chain(plain, first, start, skies, loads, found, counts):  # type: ignore[no-untyped-def]
-    """Fill how likely each state is at each interval; return the log-likelihood.
-
-    Parameters
-    ----------
-    plain
-        How likely readings are in each state.
-    first
-        Where the sky is drawn anew: at night, and at the first interval of a day.
-    start
-        How likely each sky is then.
-    skies, loads
-        How likely each sky, and each load, follows each.
-    found
-        Filled, shape (intervals, states); a state is a sky and a load, which runs faster.
-    counts
-        Filled: skies that follow each other, as ``skies``, and loads, as ``loads``.
-    """
+    """Fill how likely each state is at each interval; return the log-likelihood."""
     many, size = plain.shape
     anew = np.empty(skies.shape)
     for i in range(len(skies)):

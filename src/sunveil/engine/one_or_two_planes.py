@@ -23,50 +23,21 @@ kernel = njit(
 
 
 class MixtureNumbers(NamedTuple):
-    """What the kernels of mixtures are told: the model of errors, and when to stop.
+    """What the kernels of mixtures are told: the model of errors, and when to stop."""
 
-    Parameters
-    ----------
-    relative, absolute, reach
-        As those of a plane's fit.
-    alone_width, narrow
-        How wide errors are, over those of a fit: while the plane alone finds its capacity, and
-        while energy is counted as explained.
-    hardly
-        A round that explains no more than so many times what the last one did is the last.
-    misfit
-        Planes that are so many standard deviations off are looked at without them too.
-    rounds
-        Times that weights are found anew.
-    """
-
-    relative: float
-    absolute: float
-    reach: float
+    relative: float  # as those of a plane's fit
+    absolute: float  # as those of a plane's fit
+    reach: float  # as those of a plane's fit
     alone_width: float
     narrow: float
     hardly: float
-    misfit: float
-    rounds: int
+    misfit: float  # planes that are so many standard deviations off are looked at without them too
+    rounds: int  # times that weights are found anew
 
 
 @kernel
 def weigh(value, model, bright, width, rules, weight):  # type: ignore[no-untyped-def]
-    """Fill the weight of each value over its variance; return the share of energy explained.
-
-    Parameters
-    ----------
-    value, model
-        Powers, zero where there is none, and their model. [kW]
-    bright
-        Bright power of the record. [kW]
-    width
-        How wide errors are, over those of a fit.
-    rules
-        The model of errors.
-    weight
-        Filled, one for each value.
-    """
+    """Fill the weight of each value over its variance; return the share of energy explained."""
     relative = np.float32((width * rules.relative) ** 2)
     absolute = np.float32((width * rules.absolute * bright) ** 2)
     reach = np.float32(0.5 / rules.reach**2)
@@ -109,11 +80,9 @@ def _pull(rows, weight, value, x, model, pull):  # type: ignore[no-untyped-def]
 
 @kernel
 def _solve_free(gram, free, right, work, found):  # type: ignore[no-untyped-def]
-    """Fill ``found``, where ``free``, with the solution of those rows and columns of ``gram``.
-
-    By elimination in ``work``, without changing rows: products of rows with one another need none,
-    with a diagonal that is a little enlarged. numpy's own takes five seconds to compile.
-    """
+    """Fill ``found``, where ``free``, with the solution of those rows and columns of ``gram``."""
+    # By elimination in `work`, without changing rows: products of rows with one another need none,
+    # with a diagonal that is a little enlarged. numpy's own takes five seconds to compile.
     size = len(free)
     for i in range(size):
         if free[i]:
@@ -139,23 +108,10 @@ def _solve_free(gram, free, right, work, found):  # type: ignore[no-untyped-def]
 
 @kernel
 def non_negative(rows, weight, value, x, model):  # type: ignore[no-untyped-def]
-    """Move ``x`` to the weighted non-negative least squares, by Lawson and Hanson's method.
-
-    Products are made of rows that get free only: few of many do. Neither coordinate descent (not
-    there after sixty sweeps: the planes are too much alike) nor the best pair of a grid (which
-    misses most sums of two real homes) was as quick and as good.
-
-    Parameters
-    ----------
-    rows
-        Power per kW of planes, shape (planes, places).
-    weight, value
-        At each place.
-    x
-        Where to begin: what is above zero is free from the first on. Moved in place.
-    model
-        Filled with the sum of rows that comes closest to ``value``.
-    """
+    """Move ``x`` to the weighted non-negative least squares, by Lawson and Hanson's method."""
+    # Products are made of rows that get free only: few of many do. Neither coordinate descent (not
+    # there after sixty sweeps: the planes are too much alike) nor the best pair of a grid (which
+    # misses most sums of two real homes) was as quick and as good.
     size = len(x)
     free, met = np.zeros(size, dtype=np.bool_), np.zeros(size, dtype=np.bool_)
     gram, right, pull = np.empty((size, size)), np.empty(size), np.empty(size)
@@ -222,25 +178,7 @@ def _mix(value, rows, bright, rules, x, model, weight):  # type: ignore[no-untyp
 
 @kernel
 def fit_mixtures(values, planes, capacities, brights, rules, explained, shares):  # type: ignore[no-untyped-def]
-    """Fill how much energy one plane and a mixture explain, and the mixture's capacities.
-
-    Parameters
-    ----------
-    values
-        Powers, zero where there is none, shape (systems, padded). [kW]
-    planes
-        Power per kW of each system's own plane and of the others, shape (systems, planes, padded).
-        [kW/kW]
-    capacities, brights
-        Capacity and bright power of each. [kW]
-    rules
-        The model of errors, and when to stop.
-    explained
-        Filled: share of energy by the plane alone and by the mixture, shape (systems, 2).
-    shares
-        Capacities of the planes [kW], shape (systems, planes): where each mixture starts, or all
-        zero for the plane alone, and filled with where it ends.
-    """
+    """Fill how much energy one plane and a mixture explain, and the mixture's capacities."""
     count, size = planes.shape[1], planes.shape[2]
     model, weight = np.empty(size, dtype=np.float32), np.empty(size, dtype=np.float32)
     other = np.empty(count)
@@ -355,27 +293,6 @@ def mixture_grid() -> Grid:
 def screen(
     envelope: Matrix, bright: Array, points: Array, *, sheet: Sheet, numbers: Numbers
 ) -> tuple[NDArray[np.bool_], Array]:
-    """Return which systems may not be one plane by their bright envelope, and what they are then.
-
-    Parameters
-    ----------
-    envelope
-        Bright powers, NaN where there is none, shape (systems, groups). [kW]
-    bright
-        Bright power of each record. [kW]
-    points
-        What was fitted, shape (systems, PARAMETERS).
-    sheet
-        The sky at the groups.
-    numbers
-        What is assumed.
-
-    Returns
-    -------
-    tuple
-        Who may not be, and the capacities of the plane itself and of the other planes [kW], shape
-        (systems, 1 + planes).
-    """
     value = padded(below_limit(envelope, points))
     rules = _rules(numbers)._replace(hardly=HARDLY, misfit=MISFIT, rounds=SCREEN_ROUNDS)
     rules = rules._replace(alone_width=1.0)
@@ -396,23 +313,7 @@ def several_planes(
     sheet: Sheet,
     numbers: Numbers,
 ) -> tuple[NDArray[np.bool_], Array]:
-    """Return which systems may not be one fixed plane, and how much more a mixture explains.
-
-    Parameters
-    ----------
-    power
-        Readings, zero where there is none, shape (systems, padded). [kW]
-    bright
-        Bright power of each record. [kW]
-    points
-        What was fitted, shape (systems, PARAMETERS).
-    shares
-        The mixtures that :func:`screen` found, to start from.
-    sheet
-        The sky at these readings.
-    numbers
-        What is assumed.
-    """
+    """Return which systems may not be one fixed plane, and how much more a mixture explains."""
     value, shares = below_limit(power, points), shares.copy()
     rules = _rules(numbers)
     found = _compare(value, bright, points, shares, sheet=sheet, numbers=numbers, rules=rules)
@@ -424,13 +325,7 @@ def several_planes(
 def by_mixture(
     power: Matrix, bright: Array, points: Array, *, sheet: Sheet, numbers: Numbers
 ) -> Array:
-    """Return the share of energy that the best mixture of planes explains, wherever it starts.
-
-    Parameters
-    ----------
-    power, bright, points, sheet, numbers
-        As for :func:`several_planes`.
-    """
+    """Return the share of energy that the best mixture of planes explains, wherever it starts."""
     value, shares = below_limit(power, points), np.zeros((len(points), 1 + len(mixture_grid())))
     rules = _rules(numbers)._replace(misfit=0.0)
     found = _compare(value, bright, points, shares, sheet=sheet, numbers=numbers, rules=rules)
@@ -438,17 +333,7 @@ def by_mixture(
 
 
 def share_explained(power: Matrix, model: Matrix, bright: float, numbers: Numbers) -> float:
-    """Return the share of energy that a model of one system explains.
-
-    Parameters
-    ----------
-    power, model
-        Readings, zero where there is none, and the model. [kW]
-    bright
-        Bright power of the record. [kW]
-    numbers
-        What is assumed.
-    """
+    """Return the share of energy that a model of one system explains."""
     return float(weigh(power, model, bright, NARROW, _rules(numbers), np.empty_like(power)))
 
 
@@ -486,10 +371,8 @@ def _compare(
     numbers: Numbers,
     rules: MixtureNumbers,
 ) -> Array:
-    """Return shares of energy that planes alone and that mixtures explain, shape (systems, 2).
-
-    ``shares`` is where mixtures start, and is filled with where they end.
-    """
+    """Return shares of energy that planes alone and that mixtures explain, shape (systems, 2)."""
+    # `shares` is where mixtures start, and is filled with where they end.
     grid = points_of(mixture_grid())
     planes = np.repeat(points[:, None], 1 + len(grid), axis=1)
     # the other planes under the same haze and on the same mounts
@@ -516,22 +399,11 @@ LIKE_A_TRACKER = 1.05
 
 
 class TrackerLikeness(NamedTuple):
-    """What is left of the bright envelope of systems, one entry each: private.
+    """What is left of the bright envelope of systems, one entry each: private."""
 
-    Parameters
-    ----------
-    by_plane
-        Share of the powers' squares that the plane leaves.
-    by_trackers
-        The same of each of :func:`~sunveil.engine.tracker_model.tracker_grid`, shape (systems,
-        trackers).
-    enough
-        Whether there are powers enough to say so.
-    """
-
-    by_plane: Array
-    by_trackers: Array
-    enough: NDArray[np.bool_]
+    by_plane: Array  # share of the powers' squares that the plane leaves
+    by_trackers: Array  # the same of each of tracker_grid, shape (systems, trackers)
+    enough: NDArray[np.bool_]  # whether there are powers enough to say so
 
     def suspects(self) -> NDArray[np.intp]:
         """Return which systems look at least about as much like a tracker as like their plane."""
@@ -540,17 +412,7 @@ class TrackerLikeness(NamedTuple):
 
 
 def tracker_likeness(searched: Searched, points: Array, prepared: PreparedSky) -> TrackerLikeness:
-    """Return how much systems look like trackers, and like planes.
-
-    Parameters
-    ----------
-    searched
-        The systems with their bright envelopes.
-    points
-        Their planes.
-    prepared
-        The sky.
-    """
+    """Return how much systems look like trackers, and like planes."""
     groups, probe = prepared.probe
     trackers, value = prepared.trackers, below_limit(searched.envelope[:, groups], points)
     there = (value > 0.0).astype(np.float32)

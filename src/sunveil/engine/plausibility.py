@@ -167,45 +167,18 @@ kernel = njit(cache=True, nogil=True, error_model="numpy")
 
 @dataclass(frozen=True, slots=True, eq=False)
 class DaysAtPlace:
-    """The solar days of a grid at a place: public.
-
-    Parameters
-    ----------
-    bounds
-        Of each day, where on the long grid it begins, its light begins, the sun is well up, is no
-        longer, the light ends, and the day ends; shape (days, 6).
-    length
-        For how long the sun is up. [h]
-    tangent
-        Tangent of the sun's declination.
-    """
+    """The solar days of a grid at a place: public."""
 
     bounds: NDArray[np.int64]
-    length: Array
-    tangent: Array
+    length: Array  # [h] for how long the sun is up
+    tangent: Array  # tangent of the sun's declination
 
 
 def doubts(
     rows: Matrix, top: Array, prepared: PreparedSky, *, strange: NDArray[np.bool_]
 ) -> NDArray[np.uint8]:
-    """Return what speaks against each record, as a :class:`Doubt`.
-
-    Parameters
-    ----------
-    rows
-        Readings on the long grid where the right clock puts them, NaN where there is none, shape
-        (systems, intervals). [kW]
-    top
-        The power that 0.1% of each record's daylight readings exceed. [kW]
-    prepared
-        The sky that they are said to be under.
-    strange
-        Which of them no plane fits well.
-
-    Privacy
-    -------
-    None: it looks at all readings. Releases never ask.
-    """
+    """Return what speaks against each record, as a :class:`Doubt`."""
+    # None: it looks at all readings. Releases never ask.
     if prepared.days.count == 0:
         return np.full(len(rows), Doubt.NONE, dtype=np.uint8)
     days, per_day = days_at_place(prepared.sky), prepared.days.per_day
@@ -228,31 +201,16 @@ def doubts(
 
 
 def reads_zero(of: Array) -> NDArray[np.bool_]:
-    """Return which records are often zero on bright days while the sun is well up.
-
-    Parameters
-    ----------
-    of
-        What was counted, shape (COUNTS, systems).
-    """
+    """Return which records are often zero on bright days while the sun is well up."""
     return np.asarray(
         of[ZERO] * of[DAYS_WITH_ZEROS] > OFTEN_ZERO * of[UP] * of[BRIGHT_DAYS], dtype=bool
     )
 
 
 def days_of_elsewhere(of: Array, latitude: float) -> NDArray[np.bool_]:
-    """Return whose days are too long for a latitude, or change with the seasons as others' do.
-
-    A day lasts for about ``12 + 24/π tan(latitude) tan(declination)`` hours. What the days of a
-    record last beyond that, against the declination, is the tangent by which the latitude is off.
-
-    Parameters
-    ----------
-    of
-        What was counted, shape (COUNTS, systems).
-    latitude
-        Where they are said to stand. [degrees]
-    """
+    """Return whose days are too long for a latitude, or change with the seasons as others' do."""
+    # A day lasts for about `12 + 24/π tan(latitude) tan(declination)` hours. What the days of a
+    # record last beyond that, against the declination, is the tangent by which the latitude is off.
     if abs(latitude) > FARTHEST:
         return np.zeros(of.shape[1], dtype=bool)
     number = np.maximum(of[DAYS], 1.0)
@@ -329,11 +287,9 @@ def _spans(there: NDArray[np.bool_]) -> tuple[NDArray[np.int64], NDArray[np.int6
 
 @kernel
 def _count(rows, top, bounds, length, tangent, hours, counts):  # type: ignore[no-untyped-def]
-    """Fill what is counted of each record, shape (systems, COUNTS).
-
-    ``rows`` has shape (systems, intervals) [kW], NaN where there is no reading; ``top`` (systems,)
-    [kW]; ``bounds`` (days, 6); ``length`` and ``tangent`` (days,); ``hours`` is an interval's [h].
-    """
+    """Fill what is counted of each record, shape (systems, COUNTS)."""
+    # `rows` has shape (systems, intervals) [kW], NaN where there is no reading; `top` (systems,)
+    # [kW]; `bounds` (days, 6); `length` and `tangent` (days,); `hours` is an interval's [h].
     for s in range(rows.shape[0]):
         row, of = rows[s], counts[s]
         idle, nothing = np.float32(IDLE * top[s]), np.float32(NOTHING * top[s])

@@ -109,11 +109,9 @@ _HUGE = np.float32(3e38)
 
 @kernel
 def _plane_numbers(east, north, numbers):  # type: ignore[no-untyped-def]
-    """Return what a plane adds to the model: its normal, its views, and their derivatives.
-
-    The order is normal (3), its derivatives by east (3) and by north (3), the views of dome,
-    horizon and ground (3), the views' derivatives by tilt (3), and the tilt's by east and north.
-    """
+    """Return what a plane adds to the model: its normal, its views, and their derivatives."""
+    # The order is normal (3), its derivatives by east (3) and by north (3), the views of dome,
+    # horizon and ground (3), the views' derivatives by tilt (3), and the tilt's by east and north.
     radian = np.pi / 180.0
     tilt = np.sqrt(east * east + north * north)
     safe = max(tilt, 1e-6)
@@ -162,19 +160,7 @@ def _faded(y):  # type: ignore[no-untyped-def]
 
 @kernel
 def fill_profiles(sheet, points, numbers, out):  # type: ignore[no-untyped-def]
-    """Fill the power of points per kW of capacity, limits not applied. [kW/kW]
-
-    Parameters
-    ----------
-    sheet
-        The sky, shape (blocks, ROWS, BLOCK).
-    points
-        Shape (points, PARAMETERS); their capacities do not count.
-    numbers
-        What is assumed.
-    out
-        Filled, shape (points, blocks · BLOCK).
-    """
+    """Fill the power of points per kW of capacity, limits not applied. [kW/kW]"""
     p = numbers.entering
     p0, p1, p2, p3, p4, p5 = p[0], p[1], p[2], p[3], p[4], p[5]
     p6, p7, p8, p9, p10 = p[6], p[7], p[8], p[9], p[10]
@@ -213,11 +199,8 @@ def fill_profiles(sheet, points, numbers, out):  # type: ignore[no-untyped-def]
 
 @kernel
 def _linearise(sheet, power, have, point, bright, widen, numbers, out):  # type: ignore[no-untyped-def]
-    """Fill model, inverse deviation, residual, weight and derivatives, shape (blocks, _OUT, BLOCK).
-
-    ``power`` [kW] and ``have`` (1 where there is a reading, else 0) are padded to whole blocks;
-    ``bright`` is the record's bright power [kW]; errors are ``widen`` times as wide as assumed.
-    """
+    # `power` [kW] and `have` (1 where there is a reading, else 0) are padded to whole blocks;
+    # `bright` is the record's bright power [kW]; errors are `widen` times as wide as assumed.
     n = _plane_numbers(point[EAST], point[NORTH], numbers)
     n0, n1, n2, n3, n4, n5, n6, n7, n8 = n[0], n[1], n[2], n[3], n[4], n[5], n[6], n[7], n[8]
     n9, n10, n11, n12, n13, n14, n15, n16 = n[9], n[10], n[11], n[12], n[13], n[14], n[15], n[16]
@@ -316,12 +299,10 @@ def _linearise(sheet, power, have, point, bright, widen, numbers, out):  # type:
 
 @kernel
 def _normal_equations(point, numbers, correlated, bend, out, scratch, information, gradient):  # type: ignore[no-untyped-def]
-    """Fill the information matrix and the gradient from a linearisation, priors included.
-
-    With ``bend`` of 1 the matrix is that of Newton's method, which knows that a reading's say falls
-    as the model moves away from it: close to the best fit its steps end where those of Gauss only
-    creep to. What ``correlated`` readings tell counts once. ``scratch`` has 3 BLOCK places.
-    """
+    """Fill the information matrix and the gradient from a linearisation, priors included."""
+    # With `bend` of 1 the matrix is that of Newton's method, which knows that a reading's say falls
+    # as the model moves away from it: close to the best fit its steps end where those of Gauss only
+    # creep to. What `correlated` readings tell counts once. `scratch` has 3 BLOCK places.
     size = PARAMETERS if point[LIMIT] < NO_LIMIT else PARAMETERS - 1
     o = out.ravel()
     weighed, pulled, curve = scratch[:BLOCK], scratch[BLOCK : 2 * BLOCK], scratch[2 * BLOCK :]
@@ -388,28 +369,6 @@ def _solve(a, b, x):  # type: ignore[no-untyped-def]
 
 @kernel
 def refine(sheet, power, have, bright, points, settings, numbers, explained):  # type: ignore[no-untyped-def]
-    """Move the points of systems to the best fits nearby, by robust Gauss-Newton and Newton steps.
-
-    Parameters
-    ----------
-    sheet
-        The sky, shape (blocks, ROWS, BLOCK).
-    power, have
-        Readings [kW] and which of them there are (1 or 0), shape (systems, blocks · BLOCK).
-    bright
-        Bright power of each record [kW], shape (systems,).
-    points
-        Moved in place, shape (systems, PARAMETERS); the limit moves where there is one.
-    settings
-        By how much errors are widened; 1 where points are close already, so that Newton's steps
-        can be trusted from the first on, else 0; most steps; how many readings err alike; the
-        longest step of the plane and the one below which Newton is trusted [degrees]; steps of each
-        parameter that are as good as none, shape (6 + PARAMETERS,).
-    numbers
-        What is assumed.
-    explained
-        Filled with the share of energy that each point explains, shape (systems,).
-    """
     widen, near, most, correlated = settings[0], settings[1], int(settings[2]), settings[3]
     longest, trusted, small = settings[4], settings[5], settings[6:]
     out = np.empty((sheet.shape[0], _OUT, BLOCK), dtype=np.float32)
@@ -470,24 +429,7 @@ def refine(sheet, power, have, bright, points, settings, numbers, explained):  #
 
 @kernel
 def inform(sheet, power, have, bright, points, numbers, correlated, shifts, spans, found):  # type: ignore[no-untyped-def]
-    """Fill what readings tell of each parameter, how their pulls scatter, what a clock does.
-
-    Parameters
-    ----------
-    sheet, power, have, bright, points, numbers
-        As for :func:`refine`.
-    correlated
-        How many readings err alike.
-    shifts
-        Change of each system's model with a minute of clock [kW/minute], shape (systems, blocks ·
-        BLOCK), float32.
-    spans
-        Where each span of some days begins among the readings, and where the last one ends.
-    found
-        Filled: the information matrices with their priors, shape (systems, PARAMETERS, PARAMETERS);
-        the sums over spans of squared pulls, the same shape: within a span errors may go together;
-        and how a minute of clock pulls, shape (systems, PARAMETERS).
-    """
+    """Fill what readings tell of each parameter, how their pulls scatter, what a clock does."""
     information, scatter, clock = found
     out = np.empty((sheet.shape[0], _OUT, BLOCK), dtype=np.float32)
     scratch = np.empty(3 * BLOCK, dtype=np.float32)
@@ -527,20 +469,7 @@ def inform(sheet, power, have, bright, points, numbers, correlated, shifts, span
 
 @kernel
 def fill_slopes(sheet, points, numbers, out):  # type: ignore[no-untyped-def]
-    """Fill the power of planes without a limit, and how it changes with their parameters.
-
-    Parameters
-    ----------
-    sheet
-        The sky, shape (blocks, ROWS, BLOCK).
-    points
-        Without limits, shape (points, PARAMETERS).
-    numbers
-        What is assumed, with a model of errors of 1 kW for each reading.
-    out
-        Filled with power [kW] and its derivatives by all parameters but the limit, shape (points,
-        PARAMETERS, blocks · BLOCK), float32.
-    """
+    """Fill the power of planes without a limit, and how it changes with their parameters."""
     nothing = np.zeros(sheet.shape[0] * BLOCK, dtype=np.float32)
     lines = np.empty((sheet.shape[0], _OUT, BLOCK), dtype=np.float32)
     o = lines.ravel()
@@ -560,28 +489,14 @@ Matrix = NDArray[np.float32]
 
 @dataclass(frozen=True, slots=True, eq=False)
 class FittedReadings:
-    """The readings of one system that two planes or a tracker are fitted to: private.
+    """The readings of one system that two planes or a tracker are fitted to: private."""
 
-    Parameters
-    ----------
-    sky
-        The sky at the readings, as the model takes it.
-    power, say
-        Power [kW], and how much each reading counts.
-    bright
-        The record's bright power. [kW]
-    correlated
-        How many readings err alike.
-    numbers
-        What is assumed.
-    """
-
-    sky: Matrix
-    power: Matrix
-    say: Matrix
-    bright: float
-    correlated: float
-    numbers: Numbers
+    sky: Matrix  # the sky at the readings, as the model takes it
+    power: Matrix  # power [kW], and how much each reading counts
+    say: Matrix  # power [kW], and how much each reading counts
+    bright: float  # [kW] the record's bright power
+    correlated: float  # how many readings err alike
+    numbers: Numbers  # what is assumed
 
     def __repr__(self) -> str:
         return f"FittedReadings({len(self.power)} readings, private)"
@@ -589,31 +504,15 @@ class FittedReadings:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class LinearModel:
-    """A model at the readings it is fitted to, and how it changes with its parameters: private.
+    """A model at the readings it is fitted to, and how it changes with its parameters: private."""
 
-    Parameters
-    ----------
-    model, deviation
-        Power, and its standard deviation. [kW]
-    residual
-        Readings less the model, in standard deviations.
-    weight
-        What each reading counts.
-    slopes
-        Derivatives of the model over its standard deviation, shape (parameters, readings).
-    correlated
-        How many readings err alike.
-    worth
-        The robust log likelihood of the readings.
-    """
-
-    model: Matrix
-    deviation: Matrix
-    residual: Matrix
-    weight: Matrix
+    model: Matrix  # [kW] power, and its standard deviation
+    deviation: Matrix  # [kW] power, and its standard deviation
+    residual: Matrix  # readings less the model, in standard deviations
+    weight: Matrix  # what each reading counts
     slopes: Matrix
-    correlated: float
-    worth: float
+    correlated: float  # how many readings err alike
+    worth: float  # the robust log likelihood of the readings
 
     def __repr__(self) -> str:
         return f"LinearModel({len(self.model)} readings, private)"
@@ -636,21 +535,7 @@ class LinearModel:
         errors: SystematicErrors,
         stretch: float = 1.0,
     ) -> Array:
-        """Return the covariance of the parameters: by scatter, by the model, and by the clock.
-
-        Parameters
-        ----------
-        information
-            That of readings and priors together.
-        shifts
-            Change of the model with a minute of clock, at each reading. [kW/minute]
-        spans
-            Where each span of some days begins among the readings: within one, errors go together.
-        errors
-            What the fit cannot see.
-        stretch
-            A factor on what the fit states, besides that of ``errors``.
-        """
+        """Return the covariance of the parameters: by scatter, by the model, and by the clock."""
         inverse = np.linalg.inv(information)
         weighed = (self.slopes * self.weight).astype(np.float64)
         pulls = np.add.reduceat(weighed * self.residual, spans, axis=1) / self.correlated
@@ -663,19 +548,7 @@ class LinearModel:
 def linear_model(
     model: Matrix, slopes: Matrix, clouds: Matrix, readings: FittedReadings
 ) -> LinearModel:
-    """Return a model with its residuals and weights.
-
-    Parameters
-    ----------
-    model
-        Power at the readings. [kW]
-    slopes
-        Its derivatives, shape (parameters, readings); changed in place. [kW]
-    clouds
-        How much clouds hide at each reading.
-    readings
-        The readings.
-    """
+    """Return a model with its residuals and weights."""
     numbers = readings.numbers
     deviation = deviations(model, clouds, np.float32(readings.bright), numbers)
     slopes /= deviation
@@ -691,19 +564,7 @@ def linear_model(
 def deviations(
     model: Matrix, clouds: Matrix, bright: np.float32 | Matrix, numbers: Numbers
 ) -> Matrix:
-    """Return the standard deviations of readings about a model. [kW]
-
-    Parameters
-    ----------
-    model
-        Power. [kW]
-    clouds
-        How much clouds hide at each reading.
-    bright
-        Bright power of the records, as a column where there are several. [kW]
-    numbers
-        What is assumed.
-    """
+    """Return the standard deviations of readings about a model. [kW]"""
     relative = np.float32(numbers.relative**2) + np.float32(numbers.cloud**2) * clouds * clouds
     dim = np.float32(numbers.absolute) * bright
     return np.asarray(np.sqrt(relative * model * model + dim * dim))
@@ -715,16 +576,6 @@ def robust_weights(residual: Matrix, numbers: Numbers) -> Matrix:
 
 
 def log_likelihood(residual: Matrix, say: Matrix, numbers: Numbers, *, correlated: float) -> Array:
-    """Return the robust log likelihood of each record's readings: what misfits take from zero.
-
-    Parameters
-    ----------
-    residual, say
-        Readings less the model, in standard deviations, and how much each counts.
-    numbers
-        What is assumed.
-    correlated
-        How many readings err alike.
-    """
+    """Return the robust log likelihood of each record's readings: what misfits take from zero."""
     lost = say * (robust_weights(residual, numbers) - np.float32(1.0))
     return np.asarray(numbers.reach**2 * lost.sum(axis=-1, dtype=np.float64) / correlated)

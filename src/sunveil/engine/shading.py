@@ -62,38 +62,17 @@ def sky_patches(sun: Array) -> NDArray[np.int32]:
 
 
 class Shade(NamedTuple):
-    """What hides the sun from a block of systems: private.
-
-    Parameters
-    ----------
-    kept
-        Which readings are left without those whose sun is hidden, shape (systems, padded).
-    share
-        The hidden share of each system's readings.
-    skyline
-        The sun's elevation below which it is hidden, in sectors clockwise from north; 0 where it is
-        not, shape (systems, COLUMNS). [degrees]
-    """
+    """What hides the sun from a block of systems: private."""
 
     kept: Matrix
-    share: Array
-    skyline: Matrix
+    share: Array  # the hidden share of each system's readings
+    skyline: Matrix  # [degrees]
 
 
 def find_shade(
     power: Matrix, have: Matrix, model: Matrix, *, dimmest: Array, patch: NDArray[np.int32]
 ) -> Shade:
-    """Return which readings are left without those whose sun is hidden, and what hides it.
-
-    Parameters
-    ----------
-    power, have, model
-        Readings, which of them there are, and their model, shape (systems, padded). [kW]
-    dimmest
-        Model below which a reading says nothing, for each system. [kW]
-    patch
-        The patch of sky at each usable interval.
-    """
+    """Return which readings are left without those whose sun is hidden, and what hides it."""
     out = Shade(
         np.zeros_like(have), np.empty(len(have)), np.zeros((len(have), COLUMNS), dtype=np.float32)
     )
@@ -105,11 +84,9 @@ def find_shade(
 
 @kernel
 def _leave_out(power, have, model, dimmest, patch, shape, rules, kept, share, skyline):  # type: ignore[no-untyped-def]
-    """Fill ``kept`` (systems, padded), ``share`` (systems,) and ``skyline`` (systems, columns).
-
-    ``rules`` are the share of the model that is dark, the fewest readings of a patch, the share
-    of them that must be dark, and how high a patch is [degrees].
-    """
+    """Fill ``kept`` (systems, padded), ``share`` (systems,) and ``skyline`` (systems, columns)."""
+    # `rules` are the share of the model that is dark, the fewest readings of a patch, the share of
+    # them that must be dark, and how high a patch is [degrees].
     below, fewest, dark_share = np.float32(rules[0]), rules[1], rules[2]
     layers, columns = shape
     patches = layers * columns
@@ -150,15 +127,7 @@ HALF_HOUR = 1800
 
 
 class PreparedSky:
-    """A sky, and what follows from it and the options alone: public.
-
-    Parameters
-    ----------
-    sky
-        The sky.
-    options
-        What is assumed.
-    """
+    """A sky, and what follows from it and the options alone: public."""
 
     def __init__(self, sky: SkyTable, options: EngineOptions) -> None:
         self.sky = sky
@@ -196,11 +165,8 @@ class PreparedSky:
 
     @functools.cached_property
     def spans(self) -> NDArray[np.intp]:
-        """Where spans of some days begin among the usable intervals, and where the last one ends.
-
-        Of the intervals of a span about a block's are usable; which span one is of depends on its
-        own time alone, so that a longer grid parts a record at the same times.
-        """
+        # Of the intervals of a span about a block's are usable; which span one is of depends on its
+        # own time alone, so that a longer grid parts a record at the same times.
         long = self.sky.grid.long
         span = (long.first // long.step + self.slot.astype(np.int64)) // (2 * BLOCK)
         return np.append(np.flatnonzero(np.diff(span, prepend=-1)), len(span))

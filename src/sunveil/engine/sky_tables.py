@@ -73,15 +73,7 @@ def _above_globe(first: int, last: int) -> tuple[Array, Array, Array]:
 
 
 def sun_vectors_over(site: Site, seconds: NDArray[np.int64]) -> Array:
-    """Return unit vectors (east, north, up) to the sun as it appears through the air.
-
-    Parameters
-    ----------
-    site
-        Where.
-    seconds
-        The instants. [s since 1970, UTC]
-    """
+    """Return unit vectors (east, north, up) to the sun as it appears through the air."""
     first, last = int(seconds.min()) // KNOT, int(seconds.max()) // KNOT + 1
     knots, hours, declinations = _above_globe(first, last)
     hour = np.interp(seconds, knots, hours) + np.radians(site.longitude)
@@ -249,10 +241,8 @@ def _instants(starts: NDArray[np.int64], step: int, node: int) -> NDArray[np.int
 
 
 def _clear_nodes(site: Site, starts: NDArray[np.int64], step: int) -> tuple[Sky, Sky]:
-    """Return the clear sky at the two instants that stand for each interval.
-
-    How diffuse light is spread, and how warm it is, hardly changes between them: once for both.
-    """
+    """Return the clear sky at the two instants that stand for each interval."""
+    # How diffuse light is spread, and how warm it is, hardly changes between them: once for both.
     none = np.empty(0)
     if not len(starts):
         return (Sky(site, np.empty((0, 3)), *[none] * 9),) * 2
@@ -326,16 +316,7 @@ def _clear_over(weather: Weather, starts: NDArray[np.int64], step: int) -> Weath
 
 
 def make_rows(nodes: tuple[Sky, Sky], season: Array) -> NDArray[np.float32]:
-    """Return the rows of a sheet over all intervals, shape (ROWS, n), not yet in blocks.
-
-    Parameters
-    ----------
-    nodes
-        The sky at the two Gauss-Legendre instants of each interval; temperature, wind and clouds
-        are the means of both.
-    season
-        As :func:`winter` tells it.
-    """
+    """Return the rows of a sheet over all intervals, shape (ROWS, n), not yet in blocks."""
     early, late = nodes
     flat = np.empty((ROWS, len(early)), dtype=np.float32)
     for node, sky in enumerate(nodes):
@@ -362,15 +343,7 @@ def _fade(now: Array, hazier: Array) -> Array:
 
 
 def winter(site: Site, seconds: NDArray[np.int64]) -> Array:
-    """Return the season at instants: 1 in the site's midwinter, -1 in its midsummer.
-
-    Parameters
-    ----------
-    site
-        Its hemisphere counts.
-    seconds
-        The instants. [s since 1970, UTC]
-    """
+    """Return the season at instants: 1 in the site's midwinter, -1 in its midsummer."""
     stamps = seconds.astype("datetime64[s]")
     days = (stamps - stamps.astype("datetime64[Y]")).astype(np.float64) / DAY
     northern = np.cos(2.0 * np.pi * (days - MIDWINTER) / YEAR_DAYS)

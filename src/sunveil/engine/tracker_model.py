@@ -101,30 +101,14 @@ def tracker_grid() -> Array:
 
 
 def tracker_profiles(sky: Matrix, points: Array, numbers: Numbers) -> Matrix:
-    """Return the power of trackers per kW of capacity, limits not applied. [kW/kW]
-
-    Parameters
-    ----------
-    sky
-        As :func:`tracked_sky` gives it, shape (rows, n).
-    points
-        Shape (trackers, TRACKER_PARAMETERS); their capacities do not count.
-    numbers
-        What is assumed.
-    """
+    """Return the power of trackers per kW of capacity, limits not applied. [kW/kW]"""
     out = np.empty((len(points), sky.shape[1]), dtype=np.float32)
     _fill_trackers(sky, points, _views_by_sine(), numbers, out)
     return out
 
 
 def tracker_power(sky: Matrix, points: Array, numbers: Numbers) -> Matrix:
-    """Return the power of trackers, limits applied. [kW]
-
-    Parameters
-    ----------
-    sky, points, numbers
-        As for :func:`tracker_profiles`.
-    """
+    """Return the power of trackers, limits applied. [kW]"""
     out = tracker_profiles(sky, points, numbers)
     out *= np.exp(points[:, T_CAPACITY]).astype(np.float32)[:, None]
     limit = np.exp(np.minimum(points[:, T_LIMIT], NO_LIMIT)).astype(np.float32)
@@ -133,11 +117,9 @@ def tracker_power(sky: Matrix, points: Array, numbers: Numbers) -> Matrix:
 
 @functools.lru_cache(maxsize=1)
 def _views_by_sine() -> Matrix:
-    """Return Marion's modifier of sky light, and the ground's view without albedo, by tilt.
-
-    Both as polynomials of the tilt's sine, lowest power first, shape (2, 7): right to 1e-3 of the
-    diffuse light up to 75°, farther than any tracker with one axis turns.
-    """
+    """Return Marion's modifier of sky light, and the ground's view without albedo, by tilt."""
+    # Both as polynomials of the tilt's sine, lowest power first, shape (2, 7): right to 1e-3 of the
+    # diffuse light up to 75°, farther than any tracker with one axis turns.
     tilt = np.arange(76.0)
     sky, ground = modifiers_by_degree()
     sine, cosine = np.sin(np.radians(tilt)), np.cos(np.radians(tilt))
@@ -160,12 +142,10 @@ def _faded(y):  # type: ignore[no-untyped-def]
 
 @kernel
 def _fill_trackers(sky, points, views, numbers, out):  # type: ignore[no-untyped-def]
-    """Fill the power of trackers per kW, shape (trackers, n); the rest as its callers have it.
-
-    The turn is carried by its sine and cosine. The sun stands at the turn w, at which the modules
-    would face it best; rows do not shade each other where cos w is at least the coverage; else they
-    turn back by the angle whose cosine is cos w over the coverage.
-    """
+    """Fill the power of trackers per kW, shape (trackers, n); the rest as its callers have it."""
+    # The turn is carried by its sine and cosine. The sun stands at the turn w, at which the modules
+    # would face it best; rows do not shade each other where cos w is at least the coverage; else
+    # they turn back by the angle whose cosine is cos w over the coverage.
     p, v, g = numbers.entering, views[0], views[1]
     p0, p1, p2, p3, p4, p5 = p[0], p[1], p[2], p[3], p[4], p[5]
     p6, p7, p8, p9, p10 = p[6], p[7], p[8], p[9], p[10]

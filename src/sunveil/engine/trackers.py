@@ -91,17 +91,9 @@ STEPS = 8
 
 @dataclass(frozen=True, slots=True, eq=False)
 class TrackerFit:
-    """Where the fit of a tracker ended: private.
+    """Where the fit of a tracker ended: private."""
 
-    Parameters
-    ----------
-    point
-        The tracker, shape (TRACKER_PARAMETERS,).
-    cost
-        What it leaves unexplained, priors included, as a negative logarithm of its probability.
-    """
-
-    point: Array
+    point: Array  # the tracker, shape (TRACKER_PARAMETERS,)
     cost: float
 
     @property
@@ -111,10 +103,8 @@ class TrackerFit:
 
 
 def _priors(numbers: Numbers) -> tuple[Array, Array]:
-    """Return mean and precision of what is known of each parameter before any reading.
-
-    Modules that turn stand open. Capacity and limit have next to no prior.
-    """
+    """Return mean and precision of what is known of each parameter before any reading."""
+    # Modules that turn stand open. Capacity and limit have next to no prior.
     heat = Mount.RACK.heat
     mean = np.array([180.0, USUAL_COVERAGE, USUAL_MOST, 0.0, numbers.haze_mean, heat, 0.0, 0.0])
     haze, season = numbers.haze_deviation, numbers.season_deviation
@@ -147,17 +137,7 @@ def _linearised(point: Array, readings: FittedReadings) -> LinearModel:
 
 
 def fit_tracker(readings: FittedReadings, start: Array, *, most: int = STEPS) -> TrackerFit:
-    """Move a tracker to the best fit nearby.
-
-    Parameters
-    ----------
-    readings
-        What it is fitted to.
-    start
-        Where it starts; without a coverage it does not backtrack, without a limit it has none.
-    most
-        Most steps.
-    """
+    """Move a tracker to the best fit nearby."""
     point, free, (mean, precision) = start.copy(), _free(start), _priors(readings.numbers)
     for _ in range(most):
         linear = _linearised(point, readings)
@@ -179,15 +159,7 @@ def tracker_covariance(
     spans: NDArray[np.intp],
     errors: SystematicErrors,
 ) -> Array:
-    """Return the covariance of a tracker's parameters, zero for those that do not move.
-
-    Parameters
-    ----------
-    readings, point
-        The fit.
-    shifts, spans, errors
-        As for :meth:`~sunveil.engine.power_model.LinearModel.covariance`.
-    """
+    """Return the covariance of a tracker's parameters, zero for those that do not move."""
     linear, free = _linearised(point, readings), _free(point)
     information = linear.information() + np.diag(_priors(readings.numbers)[1][free])
     out = np.zeros((TRACKER_PARAMETERS, TRACKER_PARAMETERS))
@@ -214,30 +186,13 @@ _ANEW = (*_NOT_SAID, Flag.CLIPPING, Flag.LOW_AGREEMENT)
 
 @dataclass(frozen=True, slots=True, eq=False)
 class FoundTracker:
-    """A system that follows the sun: private.
+    """A system that follows the sun: private."""
 
-    Parameters
-    ----------
-    point
-        The tracker, shape (TRACKER_PARAMETERS,).
-    covariance
-        Of its parameters.
-    backtrack_probability
-        How likely it is that it backtracks.
-    model
-        Modelled power at the usable intervals, padded. [kW]
-    skyline
-        Elevation below which the sun is hidden, by sectors. [degrees]
-    explained, by_plane, by_planes
-        Share of the energy of clear readings that the tracker explains, the one plane, and the
-        better of the best pair and the best mixture of fixed planes, all by the same weights.
-    """
-
-    point: Array
-    covariance: Array
-    backtrack_probability: float
-    model: Matrix
-    skyline: Matrix
+    point: Array  # the tracker, shape (TRACKER_PARAMETERS,)
+    covariance: Array  # of its parameters
+    backtrack_probability: float  # how likely it is that it backtracks
+    model: Matrix  # [kW] modelled power at the usable intervals, padded
+    skyline: Matrix  # [degrees] elevation below which the sun is hidden, by sectors
     explained: float
     by_plane: float
     by_planes: float
@@ -276,24 +231,9 @@ def put_trackers(
     placed: Array,
     lowest_agreement: float,
 ) -> None:
-    """Write the estimates of trackers over those of the planes that were fitted to them.
-
-    The plane is that of the modules at rest: flat, with the azimuth of the axis; its error is the
-    axis's. Single years are not told: they were fitted with a plane.
-
-    Parameters
-    ----------
-    out
-        The estimates of a block, changed in place.
-    trackers
-        Those of its systems that follow the sun.
-    readings
-        The readings of the block.
-    placed
-        What the place of each system adds to the logarithm of its capacity.
-    lowest_agreement
-        Agreement below which an estimate is flagged.
-    """
+    """Write the estimates of trackers over those of the planes that were fitted to them."""
+    # The plane is that of the modules at rest: flat, with the azimuth of the axis; its error is the
+    # axis's. Single years are not told: they were fitted with a plane.
     for s, found in trackers.items():
         point, axis = found.point, found.interval(AXIS)
         out.surface_azimuth[s], out.surface_tilt[s] = point[AXIS], 0.0
@@ -356,44 +296,18 @@ TWO_AXES_PLACE = 2
 
 @dataclass(frozen=True, slots=True, eq=False)
 class ComparedReadings:
-    """Clear readings below the limit that explanations of a system are compared on: private.
+    """Clear readings below the limit that explanations of a system are compared on: private."""
 
-    Parameters
-    ----------
-    power
-        The readings, zero where there is none, padded. [kW]
-    places, sheet
-        Where they stand among the usable intervals, and the sky there.
-    bright
-        The record's bright power. [kW]
-    point
-        The one plane that was found, with the limit.
-    numbers
-        What is assumed.
-    """
-
-    power: Matrix
-    places: NDArray[np.int32]
-    sheet: Sheet
-    bright: float
-    point: Array
-    numbers: Numbers
+    power: Matrix  # [kW] the readings, zero where there is none, padded
+    places: NDArray[np.int32]  # where they stand among the usable intervals, and the sky there
+    sheet: Sheet  # where they stand among the usable intervals, and the sky there
+    bright: float  # [kW] the record's bright power
+    point: Array  # the one plane that was found, with the limit
+    numbers: Numbers  # what is assumed
 
     @classmethod
     def of(cls, fit: FinalFit, s: int, weights: Matrix, limit: float) -> ComparedReadings:
-        """Return those of a system.
-
-        Parameters
-        ----------
-        fit
-            The fits of a block.
-        s
-            Which of its systems.
-        weights
-            How much each of its readings counts, shape (padded,).
-        limit
-            Logarithm of its inverter's limit. [kW]
-        """
+        """Return those of a system."""
         system, readings = np.array([s]), fit.searched.readings
         share = float(shares_for(ENOUGH, readings.count[system])[0])
         power, places, sheet = fit.clear_readings(system, weights[None], share)
@@ -419,19 +333,7 @@ class ComparedReadings:
 def find_trackers(
     fit: FinalFit, pairs: PairFits, likeness: TrackerLikeness, errors: SystematicErrors
 ) -> dict[int, FoundTracker]:
-    """Return those systems of a block that follow the sun; who is told as two planes does not.
-
-    Parameters
-    ----------
-    fit
-        The fits of one plane each, before any is excluded.
-    pairs
-        Those of two planes.
-    likeness
-        How much the systems look like trackers.
-    errors
-        What a fit cannot see.
-    """
+    """Return those systems of a block that follow the sun; who is told as two planes does not."""
     models = dict(zip(pairs.systems.tolist(), pairs.model, strict=True))
     out = {}
     for s in np.setdiff1d(likeness.suspects(), pairs.systems[pairs.told]).tolist():
@@ -445,10 +347,8 @@ def find_trackers(
 def _as_tracker(
     fit: FinalFit, s: int, left: Array, planes: Sequence[Matrix], errors: SystematicErrors
 ) -> FoundTracker | None:
-    """Return a system as a tracker; None where planes or two axes explain as much.
-
-    ``planes`` are the powers of the one plane that was found, and of the pair if there is one.
-    """
+    """Return a system as a tracker; None where planes or two axes explain as much."""
+    # `planes` are the powers of the one plane that was found, and of the pair if there is one.
     prepared, readings = fit.prepared, fit.searched.readings.take(np.array([s]))
     limit = float(find_limits(readings, prepared.day, hours=prepared.minutes / 60.0)[0])
     _, few = _tracked(fit, s, fit.days.weights[s], FEW_READINGS)

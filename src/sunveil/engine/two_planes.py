@@ -121,13 +121,7 @@ def linearised(pair: Array, readings: FittedReadings) -> LinearModel:
 
 
 def roof_prior(pair: Array) -> tuple[float, Array, Array]:
-    """Return the logarithm of what is known of roofs, its gradient, and an information matrix.
-
-    Parameters
-    ----------
-    pair
-        A pair's numbers, shape (PAIR_PARAMETERS,).
-    """
+    """Return the logarithm of what is known of roofs, its gradient, and an information matrix."""
     (lean, tilt, azimuth), (other_lean, other_tilt, other_azimuth) = (
         _leaning(*pair[lean].tolist()) for lean in (FIRST_LEAN, SECOND_LEAN)
     )
@@ -173,17 +167,7 @@ def known(pair: Array, numbers: Numbers) -> tuple[float, Array, Array]:
 
 
 def refine_pair(pair: Array, readings: FittedReadings, *, most: int = MOST_STEPS) -> Array:
-    """Return the best pair near one, by reweighted Gauss-Newton steps.
-
-    Parameters
-    ----------
-    pair
-        Where to begin.
-    readings
-        What it is fitted to.
-    most
-        Most steps.
-    """
+    """Return the best pair near one, by reweighted Gauss-Newton steps."""
     pair = pair.copy()
     free = free_numbers(pair)
     for _ in range(most):
@@ -244,22 +228,12 @@ TURNED = ((90.0, 90.0), (180.0, NEARLY), (90.0, NEARLY))
 
 
 class PairTable(NamedTuple):
-    """The pairs of a grid: public.
+    """The pairs of a grid: public."""
 
-    Parameters
-    ----------
-    first, second
-        The places of each pair's planes in the grid.
-    prior
-        The logarithm of how likely roofs have such planes.
-    kinds
-        Which of them are pairs at all, ridges and corners, shape (3, pairs).
-    """
-
-    first: NDArray[np.intp]
-    second: NDArray[np.intp]
-    prior: Array
-    kinds: NDArray[np.bool_]
+    first: NDArray[np.intp]  # the places of each pair's planes in the grid
+    second: NDArray[np.intp]  # the places of each pair's planes in the grid
+    prior: Array  # the logarithm of how likely roofs have such planes
+    kinds: NDArray[np.bool_]  # which of them are pairs at all, ridges and corners, shape (3, pairs)
 
 
 @functools.lru_cache(maxsize=1)
@@ -286,21 +260,7 @@ def pair_table() -> PairTable:
 
 
 def find_pairs(point: Array, readings: FittedReadings) -> Array:
-    """Return the pairs of the grid that come closest to a system's readings, best first.
-
-    Parameters
-    ----------
-    point
-        The one plane that was fitted: haze, heat and limit are taken from it.
-    readings
-        Clear readings, well below the limit.
-
-    Returns
-    -------
-    numpy.ndarray
-        Pairs that stand well apart from each other: the best two, then the best other ridge and
-        the best other corner, shape (len(KINDS), PAIR_PARAMETERS).
-    """
+    """Return the pairs of the grid that come closest to a system's readings, best first."""
     grid, table = points_of(pair_grid()), pair_table()
     grid[:, [HAZE, HEAT, HAZE_SEASON]] = point[[HAZE, HEAT, HAZE_SEASON]]
     profiles = profiles_of(readings.sky, grid, readings.numbers)
@@ -416,48 +376,20 @@ HOPEFUL = 3.0
 
 @dataclass(frozen=True, slots=True, eq=False)
 class PairFits:
-    """Suspects as pairs of planes, one entry each: private.
+    """Suspects as pairs of planes, one entry each: private."""
 
-    Parameters
-    ----------
-    systems
-        Which systems of the block they are.
-    pairs
-        The numbers of each pair, shape (systems, PAIR_PARAMETERS).
-    told
-        Which of them are two planes that are known.
-    sure
-        Which of them are more than one plane, whether these are known or not.
-    unresolved
-        Which of them may be either: two planes are likelier, but not by enough.
-    model
-        Power at all usable intervals, shape (systems, padded). [kW]
-    say
-        How much each reading counts by the pair's own clear days and shade, the same shape.
-    skyline
-        What hides the sun from them, shape (systems, COLUMNS). [degrees]
-    """
-
-    systems: NDArray[np.intp]
-    pairs: Array
-    told: NDArray[np.bool_]
-    sure: NDArray[np.bool_]
+    systems: NDArray[np.intp]  # which systems of the block they are
+    pairs: Array  # the numbers of each pair, shape (systems, PAIR_PARAMETERS)
+    told: NDArray[np.bool_]  # which of them are two planes that are known
+    sure: NDArray[np.bool_]  # which of them are more than one plane, whether these are known or not
     unresolved: NDArray[np.bool_]
-    model: Matrix
+    model: Matrix  # [kW] power at all usable intervals, shape (systems, padded)
     say: Matrix
-    skyline: Matrix
+    skyline: Matrix  # [degrees] what hides the sun from them, shape (systems, COLUMNS)
 
 
 def fit_pairs(fit: FinalFit, suspects: NDArray[np.intp]) -> PairFits:
-    """Fit two planes to each suspect.
-
-    Parameters
-    ----------
-    fit
-        The fits of one plane.
-    suspects
-        Which systems may stand on two.
-    """
+    """Fit two planes to each suspect."""
     found = [_search(fit, int(s)) for s in suspects]
     suspects = suspects[[each is not None for each in found]]
     tried = [each for each in found if each is not None]
@@ -504,19 +436,7 @@ def pair_power(pairs: Array, fit: FinalFit) -> Matrix:
 
 
 def log_likelihoods(fit: FinalFit, systems: NDArray[np.intp], model: Matrix, say: Matrix) -> Array:
-    """Return the robust log likelihood of the clear readings of some systems under a model.
-
-    Parameters
-    ----------
-    fit
-        The fits of a block.
-    systems
-        Which of its systems.
-    model
-        Power of each at all usable intervals, shape (systems, padded). [kW]
-    say
-        How much each reading counts, the same shape.
-    """
+    """Return the robust log likelihood of the clear readings of some systems under a model."""
     numbers, readings = fit.prepared.numbers, fit.searched.readings
     clouds = fit.prepared.sky.sheet[:, CLOUD].reshape(-1)
     bright = readings.bright[systems].astype(np.float32)[:, None]
@@ -525,10 +445,8 @@ def log_likelihoods(fit: FinalFit, systems: NDArray[np.intp], model: Matrix, say
 
 
 def _search(fit: FinalFit, system: int) -> Array | None:
-    """Return the best pairs of a system by few readings, best first, each elsewhere.
-
-    None where two planes are hardly likelier than one.
-    """
+    """Return the best pairs of a system by few readings, best first, each elsewhere."""
+    # None where two planes are hardly likelier than one.
     point = fit.points[system]
     readings = _readings(fit, system, fit.kept[system], SEARCHED_ON)
     below = readings.power < BELOW_LIMIT * np.exp(min(point[LIMIT], NO_LIMIT))
@@ -608,19 +526,7 @@ STEP = 1e-4
 
 
 def pair_covariance(fit: FinalFit, pairs: PairFits, place: int, errors: SystematicErrors) -> Array:
-    """Return the covariance of a pair's numbers, shape (PAIR_PARAMETERS, PAIR_PARAMETERS).
-
-    Parameters
-    ----------
-    fit
-        The fits of a block.
-    pairs
-        Its suspects as pairs.
-    place
-        Which of these.
-    errors
-        What the fit cannot see.
-    """
+    """Return the covariance of a pair's numbers, shape (PAIR_PARAMETERS, PAIR_PARAMETERS)."""
     prepared, readings = fit.prepared, fit.searched.readings
     pair, system = pairs.pairs[place], pairs.systems[place]
     own = FittedReadings(
@@ -660,13 +566,7 @@ def _with_systematic(covariance: Array, pair: Array, errors: SystematicErrors) -
 
 
 def plane_of_both(pair: Array) -> Array:
-    """Return the point that stands for a pair: the plane of the summed normals, all capacity.
-
-    Parameters
-    ----------
-    pair
-        Its numbers, shape (PAIR_PARAMETERS,).
-    """
+    """Return the point that stands for a pair: the plane of the summed normals, all capacity."""
     planes = planes_of(pair)
     tilt = np.radians(np.hypot(planes[:, EAST], planes[:, NORTH]))
     azimuth, size = np.arctan2(planes[:, EAST], planes[:, NORTH]), np.exp(planes[:, CAPACITY])
@@ -683,13 +583,7 @@ def plane_of_both(pair: Array) -> Array:
 
 
 def covariance_of_both(pair: Array, covariance: Array) -> Array:
-    """Return the covariance of the point that stands for a pair, by small steps of the pair.
-
-    Parameters
-    ----------
-    pair, covariance
-        The pair and its covariance.
-    """
+    """Return the covariance of the point that stands for a pair, by small steps of the pair."""
     centre = plane_of_both(pair)
     slopes = np.empty((PARAMETERS, PAIR_PARAMETERS))
     for place in range(PAIR_PARAMETERS):
@@ -700,26 +594,14 @@ def covariance_of_both(pair: Array, covariance: Array) -> Array:
 
 
 def plane_intervals(pair: Array, covariance: Array) -> Intervals:
-    """Return the intervals of both planes of a pair, in the pair's order.
-
-    Parameters
-    ----------
-    pair, covariance
-        The pair and its covariance.
-    """
+    """Return the intervals of both planes of a pair, in the pair's order."""
     wide = np.zeros((2, PARAMETERS, PARAMETERS))
     wide[0, :3, :3], wide[1, :3, :3] = covariance[FIRST, FIRST], covariance[SECOND, SECOND]
     return intervals_of(planes_of(pair), wide)
 
 
 def plane_estimates(pair: Array, covariance: Array) -> tuple[PlaneEstimate, ...]:
-    """Return the planes of a pair with 90% intervals, the larger first.
-
-    Parameters
-    ----------
-    pair, covariance
-        The pair and its covariance.
-    """
+    """Return the planes of a pair with 90% intervals, the larger first."""
     points, spread = planes_of(pair), plane_intervals(pair, covariance)
     size = np.exp(points[:, CAPACITY])
     towards = np.zeros(PAIR_PARAMETERS)

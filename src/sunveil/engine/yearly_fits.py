@@ -41,27 +41,13 @@ KNOWN_YEARS = 4.0
 
 @dataclass(frozen=True, slots=True, eq=False)
 class YearFits:
-    """Fits of single years, one entry each, system by system: private.
+    """Fits of single years, one entry each, system by system: private."""
 
-    Parameters
-    ----------
-    system
-        Which system of the block each is of.
-    first
-        The first instant of each year. [s since 1970]
-    points
-        Where each fit ended, shape (years, PARAMETERS).
-    say
-        How many clear readings each had; 0 for years without a say.
-    level
-        Its power over that of the whole record's plane.
-    """
-
-    system: NDArray[np.intp]
-    first: NDArray[np.int64]
-    points: Array
-    say: Array
-    level: Array
+    system: NDArray[np.intp]  # which system of the block each is of
+    first: NDArray[np.int64]  # [s since 1970] the first instant of each year
+    points: Array  # where each fit ended, shape (years, PARAMETERS)
+    say: Array  # how many clear readings each had; 0 for years without a say
+    level: Array  # its power over that of the whole record's plane
 
     @classmethod
     def joined(cls, parts: Sequence[YearFits]) -> YearFits:
@@ -84,10 +70,7 @@ class YearFits:
         return own[self.say[own] > 0.0]
 
     def trends(self, count: int) -> Array:
-        """Return how the output of so many systems changes, NaN where too few years tell. [1/year]
-
-        The median of the slopes between any two of its years, which one bad year does not move.
-        """
+        # The median of the slopes between any two of its years, which one bad year does not move.
         out = np.full(count, np.nan)
         for s in np.unique(self.system).tolist():
             own = self.of(s)
@@ -100,15 +83,7 @@ class YearFits:
 
 
 def parts_of(seconds: NDArray[np.int64], have: NDArray[np.float32]) -> list[tuple[int, int]]:
-    """Return where the years of a record begin and end among the usable intervals.
-
-    Parameters
-    ----------
-    seconds
-        The instant of each usable interval. [s since 1970]
-    have
-        Above zero where the record has a reading.
-    """
+    """Return where the years of a record begin and end among the usable intervals."""
     if seconds[-1] - seconds[0] < (1.0 + LEAST_YEAR) * YEAR:
         return [(0, len(seconds))]
     there = np.flatnonzero(have[: len(seconds)] > 0.0)
@@ -123,15 +98,7 @@ def parts_of(seconds: NDArray[np.int64], have: NDArray[np.float32]) -> list[tupl
 
 
 def weighted_median(points: Array, say: Array) -> Array:
-    """Return the weighted median of each parameter, between the two middle ones.
-
-    Parameters
-    ----------
-    points
-        One row for each year.
-    say
-        The weight of each.
-    """
+    """Return the weighted median of each parameter, between the two middle ones."""
     order = np.argsort(points, axis=0)
     values = np.take_along_axis(points, order, axis=0)
     weight = say[order]
@@ -140,13 +107,7 @@ def weighted_median(points: Array, say: Array) -> Array:
 
 
 def fit_years(fit: FinalFit) -> YearFits:
-    """Fit each year of records of several years by itself, and move the points to their medians.
-
-    Parameters
-    ----------
-    fit
-        The fits of whole records; moved in place where there are years.
-    """
+    """Fit each year of records of several years by itself, and move the points to their medians."""
     seconds = fit.prepared.seconds
     alike: dict[tuple[int, int], list[int]] = {}
     for s, row in enumerate(fit.searched.readings.have):
@@ -205,19 +166,8 @@ def _level(
 
 
 def year_covariances(points: Array, years: YearFits, errors: SystematicErrors) -> Array:
-    """Return what years differ by, as the covariance of each system's estimate.
-
-    A single year gets what the years of other systems show.
-
-    Parameters
-    ----------
-    points
-        The estimates, shape (systems, PARAMETERS).
-    years
-        The fits of single years.
-    errors
-        What years of real systems differ by.
-    """
+    """Return what years differ by, as the covariance of each system's estimate."""
+    # A single year gets what the years of other systems show.
     out = np.zeros((len(points), PARAMETERS, PARAMETERS))
     known = np.array([errors.year_tilt, errors.year_across, errors.year_capacity]) ** 2
     axes = in_plane_axes(points)
@@ -234,16 +184,7 @@ def year_covariances(points: Array, years: YearFits, errors: SystematicErrors) -
 
 
 def year_tuples(years: YearFits, placed: Array, fitted: Array) -> NDArray[Any]:
-    """Return what the single years of each system say, at the place where it stands.
-
-    Parameters
-    ----------
-    years
-        The fits of single years.
-    placed, fitted
-        The systems' own estimates as placed and as fitted, shape (systems, PARAMETERS): what moves
-        these moves the years alike.
-    """
+    """Return what the single years of each system say, at the place where it stands."""
     rows: list[tuple[YearEstimate, ...]] = [()] * len(placed)
     for s in np.unique(years.system).tolist():
         own = years.of(s)

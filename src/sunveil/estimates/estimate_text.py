@@ -19,17 +19,8 @@ NARROW = 2.0  # ends of narrower intervals are told to tenths [degrees]
 
 
 def estimate_line(estimate: Estimate) -> str:
-    """Return an estimate in one line, and its planes in a second where it has several.
-
-    Parameters
-    ----------
-    estimate
-        The estimate.
-
-    Privacy
-    -------
-    None: it says what was inferred; of a household behind a net meter it says nothing.
-    """
+    """Return an estimate in one line, and its planes in a second where it has several."""
+    # None: it says what was inferred; of a household behind a net meter it says nothing.
     azimuth, tilt = show_orientation(estimate)
     names = ("azimuth ", "tilt ") if estimate.tracker is None else ("tracker ", "")
     line = (
@@ -113,20 +104,12 @@ HIDING = (Flag.LITTLE_EXPORT, Flag.LOAD_FOLLOWS_SUN, Flag.STORAGE, Flag.HEAVY_LO
 
 @dataclass(frozen=True, slots=True)
 class HiddenSky:
-    """Neighbouring sectors of the sky in which something hides the sun.
+    """Neighbouring sectors of the sky in which something hides the sun."""
 
-    Parameters
-    ----------
-    first, last
-        Where they begin and end, clockwise from north; ``last`` exceeds 360 past north. [degrees]
-    lowest, highest
-        The least and the greatest elevation below which the sun is hidden in them. [degrees]
-    """
-
-    first: float
-    last: float
-    lowest: float
-    highest: float
+    first: float  # [degrees]
+    last: float  # [degrees]
+    lowest: float  # [degrees]
+    highest: float  # [degrees]
 
     def __str__(self) -> str:
         high = f"{self.highest:g}°"

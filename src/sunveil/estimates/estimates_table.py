@@ -99,24 +99,11 @@ def fields_of_row(row: Mapping[str, Any]) -> dict[str, Any]:
 
 
 class EstimateSource:
-    """The readings and the skies behind an estimate, in the memory of this process only.
+    """The readings and the skies behind an estimate, in the memory of this process only."""
 
-    It is no part of what an estimate says: neither ``repr`` nor JSON nor rows nor comparisons see
-    it, and copies and pickles of an estimate come without it.
-
-    Parameters
-    ----------
-    record
-        The readings.
-    skies
-        The :class:`~sunveil.inference.fleet_part.SiteSkies` that they were inferred under.
-    site
-        Where they are.
-
-    Privacy
-    -------
-    None: it is the readings.
-    """
+    # It is no part of what an estimate says: neither `repr` nor JSON nor rows nor comparisons see
+    # it, and copies and pickles of an estimate come without it.
+    # None: it is the readings.
 
     __slots__ = ("record", "site", "skies")
 
@@ -604,16 +591,10 @@ PRIVATE = frozenset(ESTIMATES) - {"system_id", "latitude", "longitude"}
 
 
 def key_texts(column: pa.ChunkedArray | pa.Array) -> pa.ChunkedArray | pa.Array:
-    """Return the cells of a public key as texts, ``""`` where blank: what groups are named by.
-
-    Booleans become ``true`` and ``false``, dates ``2024-01-31``, decimals keep their digits. Where
-    groups are offered and where rows are grouped, it is this text, so that one value has one name.
-
-    Raises
-    ------
-    pyarrow.ArrowException
-        Where the column's type has no text, such as lists.
-    """
+    """Return the cells of a public key as texts, ``""`` where blank: what groups are named by."""
+    # Booleans become `true` and `false`, dates `2024-01-31`, decimals keep their digits. Where
+    # groups are offered and where rows are grouped, it is this text, so that one value has one
+    # name.
     return pc.fill_null(column.cast(pa.string()), "")
 
 
@@ -650,21 +631,11 @@ def _no_numbers() -> NDArray[np.float64]:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class FleetPlanes:
-    """Planes of a fleet's systems, one entry a plane: private.
-
-    Parameters
-    ----------
-    row
-        The row of the system that each plane belongs to.
-    surface_azimuth, surface_tilt
-        The planes, NaN where they are unknown. [degrees]
-    share
-        Their shares of their system's capacity.
-    """
+    """Planes of a fleet's systems, one entry a plane: private."""
 
     row: NDArray[np.int64] = field(default_factory=lambda: np.empty(0, dtype=np.int64))
-    surface_azimuth: NDArray[np.float64] = field(default_factory=_no_numbers)
-    surface_tilt: NDArray[np.float64] = field(default_factory=_no_numbers)
+    surface_azimuth: NDArray[np.float64] = field(default_factory=_no_numbers)  # [degrees]
+    surface_tilt: NDArray[np.float64] = field(default_factory=_no_numbers)  # [degrees]
     share: NDArray[np.float64] = field(default_factory=_no_numbers)
 
     def __post_init__(self) -> None:
@@ -691,16 +662,9 @@ class FleetPlanes:
         return FleetPlanes(np.cumsum(kept)[chosen.row] - 1, *numbers)
 
     def of_several(self, rows: int) -> FleetPlanes:
-        """Return the planes of systems with more than one, with shares that add up to 1.
-
-        A system one of whose planes lacks a number, or has a share below nothing, is left out as
-        if it had one plane only: whatever a table holds, a system weighs no more than 1.
-
-        Parameters
-        ----------
-        rows
-            How many systems there are.
-        """
+        """Return the planes of systems with more than one, with shares that add up to 1."""
+        # A system one of whose planes lacks a number, or has a share below nothing, is left out as
+        # if it had one plane only: whatever a table holds, a system weighs no more than 1.
         known = np.isfinite(self.surface_azimuth) & np.isfinite(self.surface_tilt)
         known &= np.isfinite(self.share) & (self.share >= 0.0)
         total = np.bincount(self.row, np.where(known, self.share, 0.0), minlength=rows)
@@ -715,15 +679,7 @@ class FleetPlanes:
 def every_plane(
     azimuth: NDArray[np.float64], tilt: NDArray[np.float64], several: FleetPlanes
 ) -> FleetPlanes:
-    """Return the planes of all systems by row, each system's shares adding up to 1.
-
-    Parameters
-    ----------
-    azimuth, tilt
-        The one plane of each system, which stands for those without several. [degrees]
-    several
-        The planes of systems with more than one.
-    """
+    """Return the planes of all systems by row, each system's shares adding up to 1."""
     several = several.of_several(len(azimuth))
     alone = np.setdiff1d(np.arange(len(azimuth)), several.row)
     planes = FleetPlanes(
@@ -847,17 +803,7 @@ def number_column(name: str, values: NDArray[np.float64]) -> pa.Array:
 def planes_column(
     columns: Mapping[str, pa.Array], planes: NDArray[Any], trackers: NDArray[Any]
 ) -> pa.ListArray:
-    """Return the planes of systems as lists: of one plane, of several, or of none of a tracker.
-
-    Parameters
-    ----------
-    columns
-        The columns of the effective plane and the capacity, made already.
-    planes
-        The planes of systems with several, an empty tuple of others.
-    trackers
-        What turns the modules of each, None where they stand still.
-    """
+    """Return the planes of systems as lists: of one plane, of several, or of none of a tracker."""
     turning = np.array([each is not None for each in trackers], dtype=bool)
     several = np.fromiter(map(len, planes), np.int32, len(planes))
     several[turning] = 0
@@ -958,15 +904,7 @@ _RADII = (GOOD_WITHIN, FAIR_WITHIN, np.inf)
 
 
 def estimates_table(fitted: Sequence[Fitted], systems: SystemTable) -> pa.Table:
-    """Return estimates as a table in the order of the systems, with their places and keys.
-
-    Parameters
-    ----------
-    fitted
-        What was inferred.
-    systems
-        The table of systems.
-    """
+    """Return estimates as a table in the order of the systems, with their places and keys."""
     numbers = _joined([each.systems for each in fitted], np.int32)
     order = np.argsort(numbers, kind="stable")
     numbers = numbers[order]

@@ -62,17 +62,7 @@ NOT_GENERATION, EXPORTED_ONLY, WRONG_PLACE, NOT_NET = (NO_FIT + doubt for doubt 
 
 @checked
 def reason(outcome: int, lit: int, *, source: str) -> str:
-    """Say why a system was not inferred, without its name.
-
-    Parameters
-    ----------
-    outcome
-        Of :class:`BlockEstimates`.
-    lit
-        How many daylight readings have power.
-    source
-        Who made the weather.
-    """
+    """Say why a system was not inferred, without its name."""
     whole("outcome", outcome, low=0, high=NO_FIT + max(Doubt))
     if outcome > NO_FIT:
         return WORDS[Doubt(outcome - NO_FIT)]
@@ -202,18 +192,9 @@ FAIR_FLAGS = (Flag.CLOCK_UNCHECKED, Flag.PLANES_UNRESOLVED, Flag.LABEL_UNKNOWN)
 
 
 def judge(flags: Collection[Flag], plane_error_degrees: float) -> tuple[Quality, str]:
-    """Return how far an estimate can be relied on, and why.
-
-    Two planes and a tracker that were told are judged as a plane is: neither flag speaks against
-    them.
-
-    Parameters
-    ----------
-    flags
-        Its flags.
-    plane_error_degrees
-        The radius that holds its plane; of two planes, the larger of their radii. [degrees]
-    """
+    """Return how far an estimate can be relied on, and why."""
+    # Two planes and a tracker that were told are judged as a plane is: neither flag speaks against
+    # them.
     plane_error_degrees = round(plane_error_degrees, 2)  # as a fleet's table has it
     for quality, bad in ((Quality.POOR, POOR_FLAGS), (Quality.FAIR, FAIR_FLAGS)):
         for flag in bad:

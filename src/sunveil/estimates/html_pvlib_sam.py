@@ -201,21 +201,7 @@ def _arrays(estimate: Estimate) -> list[Array]:
 
 
 def _array(estimate: Estimate, mount: Any, capacity_kw: float, *, tilt: float, name: str) -> Array:
-    """Return one array of modules.
-
-    Parameters
-    ----------
-    estimate
-        The estimate.
-    mount
-        What the modules stand on.
-    capacity_kw
-        Their DC capacity. [kW]
-    tilt
-        How they are tilted. [degrees]
-    name
-        The name of the array.
-    """
+    """Return one array of modules."""
     assumed = estimate.assumptions
     heat = assumed.mount.heat if estimate.heat is None else estimate.heat
     return Array(

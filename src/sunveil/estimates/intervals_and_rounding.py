@@ -43,17 +43,7 @@ class Interval:
 def quantity_columns(
     name: str, value: float, interval: Interval, rounding: Callable[[float], float | None]
 ) -> dict[str, float | None]:
-    """Return the three columns of a quantity: its value and both ends of its interval.
-
-    Parameters
-    ----------
-    name
-        The column of the value; those of the ends add ``_low`` and ``_high``.
-    value, interval
-        What they hold.
-    rounding
-        How they are rounded.
-    """
+    """Return the three columns of a quantity: its value and both ends of its interval."""
     ends = {f"{name}_low": rounding(interval.low), f"{name}_high": rounding(interval.high)}
     return {name: rounding(value), **ends}
 

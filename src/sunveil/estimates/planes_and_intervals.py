@@ -53,21 +53,11 @@ class DaylightSaving(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class ClockHypothesis:
-    """One clock: how far the stamps run ahead of the declared clock, and how they save daylight.
+    """One clock: how far the stamps run ahead of the declared clock, and how they save daylight."""
 
-    Parameters
-    ----------
-    offset_minutes
-        How far ahead outside daylight saving, before the first step. [minutes]
-    saving
-        How daylight is saved, against what was declared.
-    steps
-        Days from which on the offset is another one.
-    """
-
-    offset_minutes: float = 0.0
+    offset_minutes: float = 0.0  # [minutes]
     saving: DaylightSaving = DaylightSaving.AS_DECLARED
-    steps: tuple[ClockStep, ...] = ()
+    steps: tuple[ClockStep, ...] = ()  # days from which on the offset is another one
 
     def ahead_seconds(self, calendar: ClockCalendar) -> NDArray[np.int64]:
         """Return how far each stamp of a calendar runs ahead. [s]"""
@@ -104,15 +94,7 @@ class FoundClock:
     gain: float = 0.0
 
     def finding(self, label: Label, interval_minutes: float) -> ClockFinding:
-        """Say what was found: half an interval is another label, anything else an offset.
-
-        Parameters
-        ----------
-        label
-            The label that was declared.
-        interval_minutes
-            Length of the record's own intervals. [minutes]
-        """
+        """Say what was found: half an interval is another label, anything else an offset."""
         offset, labels = self.hypothesis.offset_minutes, tuple(Label)
         steps = self.hypothesis.steps
         if interval_minutes >= 30.0 and abs(offset) == interval_minutes / 2.0 and not steps:
@@ -139,19 +121,10 @@ _EPOCH = dt.date(1970, 1, 1)
 
 @dataclass(frozen=True, slots=True)
 class ClockStep:
-    """A day on which a clock was set to another time.
+    """A day on which a clock was set to another time."""
 
-    Parameters
-    ----------
-    date
-        The first day on the other time.
-    offset_minutes
-        How far the stamps run ahead of the declared clock from there on; 0 where they are right.
-        [minutes]
-    """
-
-    date: dt.date
-    offset_minutes: float
+    date: dt.date  # the first day on the other time
+    offset_minutes: float  # [minutes]
 
     @property
     def day(self) -> int:
@@ -287,22 +260,12 @@ class Assumptions:
 
 @dataclass(frozen=True, slots=True)
 class YearEstimate:
-    """What one year of a longer record says by itself.
+    """What one year of a longer record says by itself."""
 
-    Parameters
-    ----------
-    first
-        Its first day.
-    surface_azimuth, surface_tilt
-        The plane. [degrees]
-    dc_capacity_kw
-        DC capacity. [kW]
-    """
-
-    first: dt.date
-    surface_azimuth: float
-    surface_tilt: float
-    dc_capacity_kw: float
+    first: dt.date  # its first day
+    surface_azimuth: float  # [degrees] the plane
+    surface_tilt: float  # [degrees] the plane
+    dc_capacity_kw: float  # [kW] DC capacity
 
     def to_row(self) -> dict[str, Any]:
         """Return the year as plain types."""
@@ -454,11 +417,9 @@ class TrackerEstimate:
 def match_planes(
     true: Sequence[Plane], found: Sequence[PlaneEstimate]
 ) -> list[tuple[Plane, PlaneEstimate]]:
-    """Return each true plane with the inferred one that stands for it.
-
-    Of all ways to match them, the one with the smallest sum of angles; nothing where there are more
-    of the ones than of the others.
-    """
+    """Return each true plane with the inferred one that stands for it."""
+    # Of all ways to match them, the one with the smallest sum of angles; nothing where there are
+    # more of the ones than of the others.
     if len(true) != len(found):
         return []
     ways = [list(zip(true, order, strict=True)) for order in permutations(found)]

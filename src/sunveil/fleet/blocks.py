@@ -36,27 +36,7 @@ def scatter(
     needs_review: NDArray[np.uint8],
     power: Power,
 ) -> None:
-    """Put the readings of some systems on an axis, and mark those that do not stand on it.
-
-    Parameters
-    ----------
-    runs
-        Runs of rows.
-    values
-        The reading of each row. [the unit of the source]
-    axis
-        The intervals.
-    row
-        The matrix's row of each system by its local number, -1 for none.
-    shift
-        From a stamp back to the start of its interval. [s]
-    factor
-        Turns a reading into kW.
-    needs_review
-        By local number; set where a reading is off the axis, twice there, or infinite.
-    power
-        What is written, whatever it held: one row per system, NaN where there is no reading. [kW]
-    """
+    """Put the readings of some systems on an axis, and mark those that do not stand on it."""
     first = axis.first + shift
     blanks = tuple(np.float32(each) for each in SENTINELS)
     _scatter(runs, values, row, first, axis.step, np.float32(factor), blanks, needs_review, power)
@@ -73,11 +53,9 @@ def compile_kernels() -> None:
 
 @njit(cache=True, nogil=True)
 def _scatter(runs, values, row, first, step, factor, blanks, needs_review, power):  # type: ignore[no-untyped-def]
-    """Lay runs (r, 5) of values (n,) onto the rows of power (systems, intervals). [s, kW]
-
-    The other parameters are those of :func:`scatter`, with the start of the axis as its stamps
-    have it [s since 1970], and what loggers write where there is no reading.
-    """
+    """Lay runs (r, 5) of values (n,) onto the rows of power (systems, intervals). [s, kW]"""
+    # The other parameters are those of scatter, with the start of the axis as its stamps have it [s
+    # since 1970], and what loggers write where there is no reading.
     count = power.shape[1]
     # how far each row is written: what comes behind stands on nothing
     written = np.zeros(len(power), dtype=np.int64)
@@ -127,10 +105,8 @@ def _append(source, factor, blanks, target):  # type: ignore[no-untyped-def]
 
 @njit(cache=True, nogil=True)
 def _insert(source, factor, blanks, target, stride):  # type: ignore[no-untyped-def]
-    """Put readings (n,) as kW at every so many places of a target.
-
-    Return whether one is infinite, or stands where another was.
-    """
+    """Put readings (n,) as kW at every so many places of a target."""
+    # Return whether one is infinite, or stands where another was.
     strange = False
     for k in range(len(source)):
         value = source[k]
@@ -161,37 +137,17 @@ class BlockFrame:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Matrix:
-    """Systems on one frame.
+    """Systems on one frame."""
 
-    Parameters
-    ----------
-    frame
-        Intervals, clock and label.
-    systems
-        Their numbers in the table, in the order of their cells.
-    power
-        One row each, NaN where there is no reading. [kW]
-    """
-
-    frame: BlockFrame
-    systems: NDArray[np.int32]
-    power: Power
+    frame: BlockFrame  # intervals, clock and label
+    systems: NDArray[np.int32]  # their numbers in the table, in the order of their cells
+    power: Power  # [kW] one row each, NaN where there is no reading
 
 
 def usual_matrices(
     survey: Survey, values: NDArray[np.float32], context: RunContext
 ) -> tuple[list[Matrix], NDArray[np.int32]]:
-    """Return the systems whose records need no second look, and the numbers of the others.
-
-    Parameters
-    ----------
-    survey
-        What the rows say of the systems.
-    values
-        The reading of each row.
-    context
-        The run.
-    """
+    """Return the systems whose records need no second look, and the numbers of the others."""
     count = len(survey)
     needs_review = survey.needs_review[:count].copy()
     found = survey.found[:count]
@@ -293,15 +249,7 @@ def _factor(unit: Unit, step: int, *, negate: bool) -> float:
 
 
 def record_matrices(records: Sequence[tuple[int, Record]], context: RunContext) -> list[Matrix]:
-    """Return records that the reader of single files made, as matrices.
-
-    Parameters
-    ----------
-    records
-        Numbers of systems in the table, and their records.
-    context
-        The run.
-    """
+    """Return records that the reader of single files made, as matrices."""
     together: dict[BlockFrame, list[tuple[int, Record]]] = {}
     for number, record in records:
         together.setdefault(_record_frame(record, context), []).append((number, record))
@@ -352,19 +300,8 @@ def on_grid(records: Sequence[Record], grid: TimeGrid) -> NDArray[np.float32]:
 
 
 def time_grid_of(record: Record, *, longitude: float) -> TimeGrid:
-    """Return the whole solar days between the first and the last row of a record's source.
-
-    Parameters
-    ----------
-    record
-        As :func:`prepared` returns it.
-    longitude
-        Of the system, which says when its solar days begin. [degrees east]
-
-    Privacy
-    -------
-    Public: it depends on which rows the source has, with a reading or without.
-    """
+    """Return the whole solar days between the first and the last row of a record's source."""
+    # Public: it depends on which rows the source has, with a reading or without.
     step = round(record.interval_minutes * 60.0)
     # of the rows, not of the readings: that a reading is missing is private
     first, last = (int(end.astype("datetime64[s]").astype(np.int64)) for end in record.extent)
@@ -375,12 +312,9 @@ def time_grid_of(record: Record, *, longitude: float) -> TimeGrid:
 
 
 def power_on(time_grid: TimeGrid, record: Record) -> Array:
-    """Return a record's power on a grid of times. [kW]
-
-    Where there is no reading it is 0, which agrees with no candidate; NaN of a net meter.
-
-    Refuses a record whose intervals are not those of the grid, without telling a reading.
-    """
+    """Return a record's power on a grid of times. [kW]"""
+    # Where there is no reading it is 0, which agrees with no candidate; NaN of a net meter.
+    # Refuses a record whose intervals are not those of the grid, without telling a reading.
     held = prepared(record)
     if round(held.interval_minutes * 60.0) != time_grid.step:
         raise MeterError(

@@ -18,17 +18,7 @@ _MARGIN = np.timedelta64(2, "D")
 
 
 class CellSkies:
-    """The public skies of weather cells, the latest used ones kept.
-
-    Parameters
-    ----------
-    weather
-        Where the weather comes from.
-    keep
-        How many skies to keep.
-    server
-        What a server of weather must be told.
-    """
+    """The public skies of weather cells, the latest used ones kept."""
 
     def __init__(self, weather: str, *, keep: int, server: Mapping[str, Any]) -> None:
         self._weather, self._keep, self._server = weather, keep, dict(server)

@@ -83,17 +83,7 @@ Rows = tuple[NDArray[np.uint64], NDArray[np.int64], NDArray[np.float32]]
 def read_rows(
     paths: Sequence[Path], columns: Columns, *, low: Any = None, high: Any = None
 ) -> Iterator[Rows]:
-    """Yield the hash of the system, the stamp and the reading of each row, in their order.
-
-    Parameters
-    ----------
-    paths
-        Parquet files.
-    columns
-        What to read from them.
-    low, high
-        Only systems from ``low`` on and before ``high``.
-    """
+    """Yield the hash of the system, the stamp and the reading of each row, in their order."""
     if not paths:
         return
     table = parquet(paths, hive=bool(columns.hive))
@@ -108,15 +98,7 @@ def read_rows(
 
 
 def range_of(columns: Columns, low: Any, high: Any) -> str:
-    """Return the condition of a range of names, as SQL.
-
-    Parameters
-    ----------
-    columns
-        How the files hold their systems.
-    low, high
-        First name that is inside, and first that is beyond; None for no bound.
-    """
+    """Return the condition of a range of names, as SQL."""
     system = named(columns.system)
     ends = [
         f"{system} {sign} {end if isinstance(end, int) else quoted(str(end))}"
@@ -138,17 +120,7 @@ def hashes(ids: pa.Array) -> NDArray[np.uint64]:
 def system_names(
     paths: Sequence[Path], columns: Columns, *, low: Any = None, high: Any = None
 ) -> list[str]:
-    """Return the names of all systems that some files have rows of.
-
-    Parameters
-    ----------
-    paths
-        Parquet files.
-    columns
-        How they hold their systems.
-    low, high
-        Bounds of the names, as for :func:`range_of`.
-    """
+    """Return the names of all systems that some files have rows of."""
     table = parquet(paths, hive=bool(columns.hive))
     system = columns.name_sql()
     found = cursor().execute(

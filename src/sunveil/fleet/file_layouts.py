@@ -37,11 +37,10 @@ _LENGTHS = ("interval_minutes", "interval", "minutes", "step_minutes")
 
 
 class FileLayout(StrEnum):
-    """How readings lie in files.
+    """How readings lie in files."""
 
-    ``long``: a system, a time and a reading in each row. ``lists``: a system in each row, with
-    lists. ``files``: anything that the readers of single files know.
-    """
+    # `long`: a system, a time and a reading in each row. `lists`: a system in each row, with lists.
+    # `files`: anything that the readers of single files know.
 
     LONG = "long"
     LISTS = "lists"
@@ -57,53 +56,26 @@ class Stamp(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Columns:
-    """What to read from the files of a fleet.
+    """What to read from the files of a fleet."""
 
-    Parameters
-    ----------
-    layout
-        How the readings lie.
-    system, time, power
-        Names of columns; without a time, lists begin at ``start`` and step by ``length``.
-    stamp
-        What a time is.
-    unit
-        What a reading counts.
-    hive
-        Names of the keys in the folders' names.
-    power_kind, zone
-        The type of a reading in the file, and the name of the clock beside instants.
-    system_kind
-        How names of systems are stored: as ``text``, ``integer``, ``decimal``, or a float's type.
-    net
-        Whether the files say that their meters are net meters.
-    taken
-        The column of what was taken from the grid, where ``power`` is what was given to it: a meter
-        that is not said to read generation is then a net meter, and settled by the reader of single
-        files.
-    """
-
-    layout: FileLayout
+    layout: FileLayout  # how the readings lie
     system: str = ""
     time: str | None = None
-    power: str = ""
+    power: str = ""  # names of columns; without a time, lists begin at `start` and step by `length`
     start: str | None = None
     length: str | None = None
-    stamp: Stamp = Stamp.INSTANT
-    unit: Unit = Unit.KW
-    hive: tuple[str, ...] = ()
+    stamp: Stamp = Stamp.INSTANT  # what a time is
+    unit: Unit = Unit.KW  # what a reading counts
+    hive: tuple[str, ...] = ()  # names of the keys in the folders' names
     power_kind: str = "float"
     zone: str = "UTC"
     notes: tuple[str, ...] = ()
-    net: bool = False
+    net: bool = False  # whether the files say that their meters are net meters
     taken: str | None = None
     system_kind: str = "text"
 
     def name_sql(self, of: str = "") -> str:
-        """Return the name of a row's system as SQL, in the form that ``household_keys`` gives it.
-
-        ``of`` goes before the column, such as ``r.`` for a table of that name.
-        """
+        # `of` goes before the column, such as `r.` for a table of that name.
         system = f"{of}{named(self.system)}"
         if self.system_kind == "text":
             return rf"regexp_replace(trim(nfc_normalize({system})), '{WHOLE_FLOAT}', '\1')"
@@ -131,17 +103,7 @@ class Columns:
 
 
 def find_columns(schema: Any, options: MeterOptions, *, name: str) -> Columns:
-    """Return what to read from a Parquet file.
-
-    Parameters
-    ----------
-    schema
-        The file's columns, as Arrow names them.
-    options
-        What the curator said of them.
-    name
-        The file's path within the source.
-    """
+    """Return what to read from a Parquet file."""
     hive = tuple(key for key, _ in _hive_pairs(name) if key not in schema.names)
     lists = [field for field in schema if _is_list(field.type)]
     where = PurePosixPath(name).name
@@ -325,17 +287,8 @@ _LOOKED_AT = 5
 def iter_file_systems(
     paths: Sequence[Path], options: MeterOptions
 ) -> Iterator[FileSystem | RefusedSystem]:
-    """Yield the systems of files in the order of their names, and the files that cannot be read.
-
-    The rows of a system that is in several files are joined, in the order of the files.
-
-    Parameters
-    ----------
-    paths
-        The files.
-    options
-        How to read them.
-    """
+    """Yield the systems of files in the order of their names, and the files that cannot be read."""
+    # The rows of a system that is in several files are joined, in the order of the files.
     found: dict[str, list[tuple[RawSystem, MeterOptions]]] = {}
     for path in paths:
         for each in _iter_file(path, options):
@@ -362,18 +315,9 @@ def _iter_file(
 
 
 def files_together(paths: Sequence[Path], options: MeterOptions) -> list[int]:
-    """Return a number for each of some files, the same for files that share a system.
-
-    Where some files, spread over all of them, are each one system named after its file, all are
-    taken to be so: reading every file only for its names would take as long as the work itself.
-
-    Parameters
-    ----------
-    paths
-        The files, each of which is read for the names of its systems.
-    options
-        How to read them.
-    """
+    """Return a number for each of some files, the same for files that share a system."""
+    # Where some files, spread over all of them, are each one system named after its file, all are
+    # taken to be so: reading every file only for its names would take as long as the work itself.
     few = paths[:: max(1, len(paths) // _LOOKED_AT)]
     if all(_names(path, options) <= {stem(path)} for path in few):
         names = [{stem(path)} for path in paths]
@@ -409,11 +353,10 @@ _PARQUET = (".parquet", ".pq")
 
 
 class FileOrder(StrEnum):
-    """How systems lie in the files of a source.
+    """How systems lie in the files of a source."""
 
-    ``sorted``: each file is a range of names, and ranges do not overlap but at their ends.
-    ``whole``: each system is in one file. ``spread``: some are in several.
-    """
+    # `sorted`: each file is a range of names, and ranges do not overlap but at their ends. `whole`:
+    # each system is in one file. `spread`: some are in several.
 
     SORTED = "sorted"
     WHOLE = "whole"
@@ -431,28 +374,14 @@ class RowGroup:
 
 @dataclass(frozen=True, slots=True)
 class SourceFile:
-    """One file of a source.
+    """One file of a source."""
 
-    Parameters
-    ----------
-    name
-        Its path within the source.
-    size, modified
-        Bytes, and nanoseconds since 1970: what tells that it was changed.
-    groups
-        Its row groups; one without bounds for a file that has no footer.
-    span
-        The first and the last stamp. [µs since 1970, on the source's clock]
-    key
-        The system that all of it belongs to, where its folder's name says so.
-    """
-
-    name: str
-    size: int
-    modified: int
-    groups: tuple[RowGroup, ...]
-    span: tuple[int, int] | None = None
-    key: str | None = None
+    name: str  # its path within the source
+    size: int  # bytes, and nanoseconds since 1970: what tells that it was changed
+    modified: int  # bytes, and nanoseconds since 1970: what tells that it was changed
+    groups: tuple[RowGroup, ...]  # its row groups; one without bounds for a file that has no footer
+    span: tuple[int, int] | None = None  # [µs since 1970, on the source's clock]
+    key: str | None = None  # the system that all of it belongs to, where its folder's name says so
 
     @property
     def rows(self) -> int:
@@ -473,24 +402,12 @@ class SourceFile:
 
 @dataclass(frozen=True, slots=True)
 class FleetSource:
-    """The readings of a fleet, as their footers describe them.
+    """The readings of a fleet, as their footers describe them."""
 
-    Parameters
-    ----------
-    root
-        The folder that file names start from.
-    columns
-        What to read, and how.
-    files
-        The files that can be read.
-    unreadable
-        The files that cannot, each with the reason.
-    """
-
-    root: str
-    columns: Columns
-    files: tuple[SourceFile, ...]
-    unreadable: tuple[tuple[str, str], ...] = ()
+    root: str  # the folder that file names start from
+    columns: Columns  # what to read, and how
+    files: tuple[SourceFile, ...]  # the files that can be read
+    unreadable: tuple[tuple[str, str], ...] = ()  # the files that cannot, each with the reason
 
     @property
     def rows(self) -> int:
@@ -512,17 +429,7 @@ class FleetSource:
 
 
 def look_at(fleet: Path | str, options: MeterOptions, *, aside: Iterable[Path] = ()) -> FleetSource:
-    """Return what the footers of a fleet's files say.
-
-    Parameters
-    ----------
-    fleet
-        A file, or a folder of files, whose sub-folders may be hive partitions.
-    options
-        How to read them.
-    aside
-        Files and folders among them that hold no readings: the table of systems, the output.
-    """
+    """Return what the footers of a fleet's files say."""
     fleet = Path(fleet)
     if not fleet.exists():
         raise MeterError(f"there is no file or folder {str(fleet)!r}")

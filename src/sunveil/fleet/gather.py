@@ -25,17 +25,7 @@ _UNREAD = "unread.json"
 
 
 def gather(context: RunContext, bucket: NDArray[np.int32], *, workers: int) -> None:
-    """Part every file of a source by the parts that its systems belong to.
-
-    Parameters
-    ----------
-    context
-        The run.
-    bucket
-        The part of each system.
-    workers
-        How many files are read at a time.
-    """
+    """Part every file of a source by the parts that its systems belong to."""
     parts = int(bucket.max(initial=0)) + 1
     table = pa.table({"key": hashes(context.systems.ids), "part": bucket})
     target = context.job.work / "gathered"

@@ -55,22 +55,7 @@ def raws_of(
     gathered: bool,
     declared_only: bool = False,
 ) -> Iterator[tuple[str, RawSystem | MeterError]]:
-    """Yield some systems of Parquet files as the files give them.
-
-    Parameters
-    ----------
-    paths
-        The files.
-    columns
-        What to read.
-    names
-        The systems.
-    gathered
-        Whether the files were made on the way, so that their rows mean nothing to anybody.
-    declared_only
-        Whether readings must not be looked at: a row without a time is then no row, whether or not
-        it has one.
-    """
+    """Yield some systems of Parquet files as the files give them."""
     for start in range(0, len(names), _AT_ONCE):
         some = names[start : start + _AT_ONCE]
         for name, rows, file in _some(paths, columns, some):
@@ -169,17 +154,7 @@ def _raw(
 def sound_files(
     paths: Sequence[Path], context: RunContext, part: Part
 ) -> tuple[list[Path], list[RefusedSystem]]:
-    """Return the files that can be read to their end, and refusals of the others.
-
-    Parameters
-    ----------
-    paths
-        The files.
-    context
-        The run.
-    part
-        The part that they belong to.
-    """
+    """Return the files that can be read to their end, and refusals of the others."""
     sound, refused = [], []
     for path in paths:
         try:
@@ -208,18 +183,10 @@ class HeldRecord:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class FleetRecords:
-    """A fleet that is read part by part.
+    """A fleet that is read part by part."""
 
-    Parameters
-    ----------
-    context
-        The table of systems, their cells and clocks.
-    plan
-        The parts.
-    """
-
-    context: RunContext
-    plan: FleetPlan
+    context: RunContext  # the table of systems, their cells and clocks
+    plan: FleetPlan  # the parts
 
     def before(self) -> list[RefusedSystem]:
         """Return what is refused before any part is read."""
@@ -230,12 +197,8 @@ class FleetRecords:
         ]
 
     def of(self, part: Part) -> Iterator[HeldRecord | RefusedSystem]:
-        """Yield the systems of a part, or why there is no record of one.
-
-        Privacy
-        -------
-        None: records are private. The refusals depend on rows and stamps alone.
-        """
+        """Yield the systems of a part, or why there is no record of one."""
+        # None: records are private. The refusals depend on rows and stamps alone.
         files = self.context.job.source.columns.layout is FileLayout.FILES
         yield from (_from_files if files else _from_rows)(self.context, part)
 
@@ -243,19 +206,7 @@ class FleetRecords:
 def open_records(
     fleet: Path, systems: Path, work: Path, *, settings: FleetSettings, workers: int
 ) -> FleetRecords:
-    """Look at a fleet and plan its parts; readings that are spread are brought together.
-
-    Parameters
-    ----------
-    fleet, systems
-        The readings and the table of systems, as for ``infer_fleet``.
-    work
-        A private folder of one's own, for what is needed on the way.
-    settings
-        How to read the meters; each reading is taken alone, whatever they say.
-    workers
-        How many files to look at at a time.
-    """
+    """Look at a fleet and plan its parts; readings that are spread are brought together."""
     meters = replace(settings.meters, cleaning=Cleaning.EACH)
     settings = replace(settings, meters=meters)
     table = read_systems(systems, meters)
@@ -284,21 +235,8 @@ def open_records(
 def site_records(
     path: Path, options: MeterOptions, *, longitude: float
 ) -> list[Record | RefusedSystem]:
-    """Return the systems of a file or folder at one site, or why there is no record of one.
-
-    Parameters
-    ----------
-    path
-        The file or folder.
-    options
-        How to read it; each reading is taken alone, whatever they say.
-    longitude
-        Of the site, which clocks must fit. [degrees east]
-
-    Privacy
-    -------
-    None: records are private. The refusals depend on rows and stamps alone.
-    """
+    """Return the systems of a file or folder at one site, or why there is no record of one."""
+    # None: records are private. The refusals depend on rows and stamps alone.
     found = list(iter_file_systems([path], replace(options, cleaning=Cleaning.EACH)))
     if len(found) == 1 and isinstance(found[0], RefusedSystem):
         raise MeterError(found[0].reason)
@@ -312,17 +250,7 @@ def site_records(
 def settle_each(
     raw: RawSystem | MeterError, options: MeterOptions, *, name: str
 ) -> Record | RefusedSystem:
-    """Return a system's record as releases take it, or why there is none.
-
-    Parameters
-    ----------
-    raw
-        Its rows as read, or why they could not be.
-    options
-        How to read it, with ``cleaning="each"``.
-    name
-        The system.
-    """
+    """Return a system's record as releases take it, or why there is none."""
     try:
         if isinstance(raw, MeterError):
             raise raw
@@ -332,15 +260,7 @@ def settle_each(
 
 
 def record_of(raw: RawSystem, options: MeterOptions) -> Record:
-    """Return a record as releases take it, or refuse its stamps.
-
-    Parameters
-    ----------
-    raw
-        A system as its source gives it.
-    options
-        How to read it, with ``cleaning="each"``.
-    """
+    """Return a record as releases take it, or refuse its stamps."""
     try:
         return prepared(to_record(raw, options))
     except Exception as error:

@@ -25,43 +25,19 @@ from sunveil.meters.time_steps import FARTHEST, hours_apart
 
 @dataclass(frozen=True)
 class FleetJob:
-    """A run over a fleet, as its workers are told.
+    """A run over a fleet, as its workers are told."""
 
-    Parameters
-    ----------
-    out
-        The folder that is written.
-    systems, digest
-        The table of systems, on a disk that every worker reads, and its fingerprint.
-    source
-        The readings; its files are named by the parts.
-    settings
-        What is assumed.
-    fingerprint
-        The plan's.
-    gathered
-        Whether readings are brought together first.
-    span
-        First and last stamp of the fleet, where known. [µs]
-    server
-        What a server of weather must be told, as pairs; never written down.
-    identity
-        Version and engine of the process that planned the run.
-    interface
-        Whose words it says remedies in.
-    """
-
-    out: str
-    systems: str
-    source: FleetSource
-    settings: FleetSettings
-    fingerprint: str
-    digest: str = ""
-    gathered: bool = False
-    span: tuple[int, int] | None = None
+    out: str  # the folder that is written
+    systems: str  # the table of systems, on a disk that every worker reads, and its fingerprint
+    source: FleetSource  # the readings; its files are named by the parts
+    settings: FleetSettings  # what is assumed
+    fingerprint: str  # the plan's
+    digest: str = ""  # the table of systems, on a disk that every worker reads, and its fingerprint
+    gathered: bool = False  # whether readings are brought together first
+    span: tuple[int, int] | None = None  # [µs] first and last stamp of the fleet, where known
     server: tuple[tuple[str, Any], ...] = ()
-    identity: tuple[str, str] = IDENTITY
-    interface: Interface = Interface.PYTHON
+    identity: tuple[str, str] = IDENTITY  # version and engine of the process that planned the run
+    interface: Interface = Interface.PYTHON  # whose words it says remedies in
 
     @property
     def folder(self) -> Path:
@@ -78,17 +54,7 @@ class FleetJob:
 
 
 class RunContext:
-    """A run as one process has it open: the job, the systems, their cells, clocks and skies.
-
-    Parameters
-    ----------
-    job
-        The run.
-    systems
-        The table of systems.
-    cells
-        Their weather cells.
-    """
+    """A run as one process has it open: the job, the systems, their cells, clocks and skies."""
 
     def __init__(self, job: FleetJob, systems: SystemTable, cells: Cells) -> None:
         self.job, self.systems, self.cells = job, systems, cells
@@ -169,15 +135,7 @@ _lock = threading.Lock()
 def context_of(
     job: FleetJob, *, systems: SystemTable | None = None, cells: Cells | None = None
 ) -> RunContext:
-    """Return the process's context of a run, opened when first asked for.
-
-    Parameters
-    ----------
-    job
-        The run.
-    systems, cells
-        The table and the cells, where the caller has them at hand.
-    """
+    """Return the process's context of a run, opened when first asked for."""
     if job.identity != IDENTITY:
         raise SunveilError("a worker has another version of Sunveil; install the same everywhere")
     if job.interface != spoken():

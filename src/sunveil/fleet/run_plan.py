@@ -38,20 +38,9 @@ _DEFAULTS = MeterOptions()
 
 @dataclass(frozen=True, slots=True, eq=False)
 class FleetOrder:
-    """How the systems of a fleet lie in its files.
+    """How the systems of a fleet lie in its files."""
 
-    Parameters
-    ----------
-    order
-        Whether files are ranges of names, hold whole systems, or share systems.
-    members
-        Numbers of the known systems of each file, where these had to be looked up.
-    together
-        Of files that only the reader of single files knows: a number for each, the same for files
-        that share a system.
-    """
-
-    order: FileOrder
+    order: FileOrder  # whether files are ranges of names, hold whole systems, or share systems
     members: Mapping[str, NDArray[np.int64]] = field(default_factory=dict)
     together: Mapping[str, int] = field(default_factory=dict)
 
@@ -63,19 +52,7 @@ def find_order(
     *,
     workers: int = 1,
 ) -> FleetOrder:
-    """Return how systems lie in files: as footers tell, or the names alone where they do not.
-
-    Parameters
-    ----------
-    source
-        The files.
-    systems
-        The table of systems.
-    options
-        How the meters are read.
-    workers
-        How many files to look at at a time.
-    """
+    """Return how systems lie in files: as footers tell, or the names alone where they do not."""
     files = [file.name for file in source.files]
     if source.columns.layout is FileLayout.FILES:
         if len(files) == 1:
@@ -177,50 +154,23 @@ SKIES_KEPT = 48
 
 @dataclass(frozen=True, slots=True)
 class Part:
-    """One piece of work.
+    """One piece of work."""
 
-    Parameters
-    ----------
-    number
-        Its place in the plan, and the number of the file that it writes.
-    files
-        What it reads, within the source; empty when readings are brought together first.
-    low, high
-        The names of its systems, from ``low`` on and before ``high``, where it does not read all.
-    rows
-        About how many readings it has.
-    systems
-        How many of the known systems it may hold.
-    cells
-        Rows, columns and bands of the weather cells of these.
-    """
-
-    number: int
+    number: int  # its place in the plan, and the number of the file that it writes
     files: tuple[str, ...]
     low: Any = None
     high: Any = None
-    rows: int = 0
-    systems: int = 0
+    rows: int = 0  # about how many readings it has
+    systems: int = 0  # how many of the known systems it may hold
     cells: tuple[tuple[int, int, int | None], ...] = ()
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Cells:
-    """The weather cells of the systems.
+    """The weather cells of the systems."""
 
-    Parameters
-    ----------
-    cells
-        The cells.
-    of
-        The number of each system's cell.
-    sites
-        The middle of the places in each cell, whose clear sky its systems share: where all of them
-        stand at one place, that place.
-    """
-
-    cells: tuple[Cell, ...]
-    of: NDArray[np.int32]
+    cells: tuple[Cell, ...]  # the cells
+    of: NDArray[np.int32]  # the number of each system's cell
     sites: tuple[Site, ...]
 
     def keys(self, members: NDArray[np.int64]) -> tuple[tuple[int, int, int | None], ...]:
@@ -231,20 +181,10 @@ class Cells:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class FleetPlan:
-    """The parts that a fleet is worked through in, and what tells this run from any other.
+    """The parts that a fleet is worked through in, and what tells this run from any other."""
 
-    Parameters
-    ----------
-    parts
-        The parts, in the order in which they are worked through.
-    fingerprint
-        A digest of everything that decides the result.
-    bucket
-        Where systems are brought together first, the part of each of the systems; else None.
-    """
-
-    parts: tuple[Part, ...]
-    fingerprint: str
+    parts: tuple[Part, ...]  # the parts, in the order in which they are worked through
+    fingerprint: str  # A digest of everything that decides the result
     bucket: NDArray[np.int32] | None = None
 
     def to_dict(self) -> dict[str, Any]:
@@ -260,21 +200,7 @@ def make_plan(
     ordering: FleetOrder,
     cells: Cells,
 ) -> FleetPlan:
-    """Return the plan of a fleet.
-
-    Parameters
-    ----------
-    source
-        What the footers of its files say.
-    systems
-        Where the systems are.
-    settings
-        What is assumed.
-    ordering
-        How the systems lie in the files.
-    cells
-        Their weather cells.
-    """
+    """Return the plan of a fleet."""
     mark = fingerprint(source, systems, settings)
     # what cannot be cut, and is too much for one part, is brought into parts first
     most = max(4 * WHOLE_PARTS * settings.part_rows, LARGEST)
@@ -297,17 +223,7 @@ def make_plan(
 
 
 def fingerprint(source: FleetSource, systems: SystemTable, settings: FleetSettings) -> str:
-    """Return a digest of what decides the result.
-
-    Parameters
-    ----------
-    source
-        The files of readings: their names, sizes and times of change.
-    systems
-        The table of systems.
-    settings
-        What is assumed; version and engine of Sunveil are taken into account as well.
-    """
+    """Return a digest of what decides the result."""
     decisive = {
         "identity": IDENTITY,
         "settings": settings.to_dict(),
@@ -341,11 +257,9 @@ def find_cells(systems: SystemTable, size: float) -> Cells:
 def _middles(
     systems: SystemTable, of: NDArray[np.int32], first: NDArray[np.intp]
 ) -> tuple[Site, ...]:
-    """Return the middle of the places in each cell.
-
-    They are counted from the first of each, so that systems at one place give that very place, and
-    none is torn apart by the date line.
-    """
+    """Return the middle of the places in each cell."""
+    # They are counted from the first of each, so that systems at one place give that very place,
+    # and none is torn apart by the date line.
     count = np.bincount(of, minlength=len(first))
     east = (systems.longitude - systems.longitude[first][of] + 180.0) % 360.0 - 180.0
     parts = (

@@ -19,24 +19,14 @@ _DAY = 86_400
 
 @dataclass(frozen=True, slots=True, eq=False)
 class ZoneTable:
-    """Changes of clocks: those of clock ``z`` stand at ``first[z]`` to ``first[z + 1] - 1``.
+    """Changes of clocks: those of clock ``z`` stand at ``first[z]`` to ``first[z + 1] - 1``."""
 
-    A clock that never changes has one entry, long ago, with equal offsets.
+    # A clock that never changes has one entry, long ago, with equal offsets.
 
-    Parameters
-    ----------
-    first
-        Where the changes of each clock begin, and the end of all.
-    utc
-        When. [s since 1970]
-    before, after
-        How far the clock is ahead of UTC. [s]
-    """
-
-    first: NDArray[np.int64]
-    utc: NDArray[np.int64]
-    before: NDArray[np.int64]
-    after: NDArray[np.int64]
+    first: NDArray[np.int64]  # where the changes of each clock begin, and the end of all
+    utc: NDArray[np.int64]  # [s since 1970] when
+    before: NDArray[np.int64]  # [s] how far the clock is ahead of UTC
+    after: NDArray[np.int64]  # [s] how far the clock is ahead of UTC
 
     @classmethod
     def of(cls, names: Sequence[str], span: tuple[int, int]) -> ZoneTable:
@@ -86,18 +76,10 @@ UNKNOWN = -1
 
 @dataclass(frozen=True, slots=True, eq=False)
 class SystemIndex:
-    """Numbers of systems by the hash of their names, as an open table that kernels look up.
+    """Numbers of systems by the hash of their names, as an open table that kernels look up."""
 
-    Parameters
-    ----------
-    keys
-        Hashes of names; how many slots there are is a power of two.
-    values
-        Numbers of systems, ``UNKNOWN`` where a slot is free.
-    """
-
-    keys: NDArray[np.uint64]
-    values: NDArray[np.int32]
+    keys: NDArray[np.uint64]  # hashes of names; how many slots there are is a power of two
+    values: NDArray[np.int32]  # numbers of systems, `UNKNOWN` where a slot is free
 
     @classmethod
     def of(cls, hashes: NDArray[np.uint64]) -> SystemIndex:
@@ -111,22 +93,9 @@ class SystemIndex:
 
 @dataclass(slots=True, eq=False)
 class Survey:
-    """What the rows of a part say of its systems, chunk by chunk.
+    """What the rows of a part say of its systems, chunk by chunk."""
 
-    Parameters
-    ----------
-    systems
-        How many systems the table knows.
-
-    Notes
-    -----
-    Systems have local numbers in the order in which they are met. By these numbers, ``found`` has
-    the number in the table, ``count`` the rows, ``low`` and ``high`` the first and last instant
-    [s since 1970], ``step`` the shortest time between rows [s], and ``needs_review`` whether the
-    reader of single files must settle the system.
-    """
-
-    systems: int
+    systems: int  # how many systems the table knows
     found: NDArray[np.int32] = field(init=False)
     count: NDArray[np.int64] = field(init=False)
     low: NDArray[np.int64] = field(init=False)
@@ -178,21 +147,7 @@ class Survey:
         zones: ZoneTable,
         zone: NDArray[np.int32],
     ) -> None:
-        """Note how each system's stamps run, and the even runs that the rows are made of.
-
-        Parameters
-        ----------
-        hashes
-            Hash of the name of each row's system.
-        micros
-            Stamps, on the clocks that ``zones`` has. [µs since 1970]
-        index
-            Numbers of systems by hash.
-        zones
-            Clocks.
-        zone
-            The clock of each of the table's systems.
-        """
+        """Note how each system's stamps run, and the even runs that the rows are made of."""
         scratch = np.empty((len(hashes), 5), dtype=np.int64)
         made = _note(
             _read_only(hashes),
@@ -219,10 +174,8 @@ def compile_kernels() -> None:
 
 
 def _read_only(values: NDArray[Any]) -> NDArray[Any]:
-    """Return an array as one that cannot be written, as those from Arrow are.
-
-    Kernels are compiled for one of the two kinds only.
-    """
+    """Return an array as one that cannot be written, as those from Arrow are."""
+    # Kernels are compiled for one of the two kinds only.
     view = values.view()
     view.flags.writeable = False
     return view
@@ -262,17 +215,7 @@ def _met(system, local, found, tally):  # type: ignore[no-untyped-def]
 
 @njit(cache=True, nogil=True)
 def _next_change(shown, begin, end, utc, before, after):  # type: ignore[no-untyped-def]
-    """Return the first change of a clock that what it shows does not put behind it.
-
-    Parameters
-    ----------
-    shown
-        What the clock shows. [s since 1970]
-    begin, end
-        The changes of the clock among all.
-    utc, before, after
-        When each is, and how far the clock is ahead of UTC around it. [s]
-    """
+    """Return the first change of a clock that what it shows does not put behind it."""
     low = begin
     high = end
     while low < high:
@@ -286,35 +229,7 @@ def _next_change(shown, begin, end, utc, before, after):  # type: ignore[no-unty
 
 @njit(cache=True, nogil=True)
 def _read_clock(s, shown, clock, changes, order, count, needs_review, latest):  # type: ignore[no-untyped-def]
-    """Return how a system's clock stands at what it shows.
-
-    Parameters
-    ----------
-    s
-        The local number of the system.
-    shown
-        What its clock shows. [s since 1970]
-    clock
-        The number of the clock.
-    changes
-        ``first``, ``utc``, ``before`` and ``after`` of a :class:`ZoneTable`. [s]
-    order
-        What each system's clock showed last [s], and whether it is in the second pass of an hour
-        that it repeats; the latter is changed.
-    count, needs_review
-        Rows of each system so far, and which must be settled elsewhere; the latter is changed.
-    latest
-        The end of all times. [s since 1970]
-
-    Returns
-    -------
-    ahead
-        How far it is ahead of UTC. [s]
-    steady
-        It is so until it shows this. [s since 1970]
-    exists
-        Whether it ever shows this.
-    """
+    """Return how a system's clock stands at what it shows."""
     first, utc, before, after = changes
     last, second = order
     begin = first[clock]
@@ -355,17 +270,7 @@ def _note_first(s, here, apart, notes):  # type: ignore[no-untyped-def]
 
 @njit(cache=True, nogil=True)
 def _end_of_run(hashes, micros, start, stop, apart):  # type: ignore[no-untyped-def]
-    """Return the row behind an even run of one system: no row from ``stop`` on is in it.
-
-    Parameters
-    ----------
-    hashes, micros
-        Hashes of names (n,), and stamps (n,). [µs]
-    start, stop
-        The first row of the run, and a row behind its last.
-    apart
-        From row to row. [µs]
-    """
+    """Return the row behind an even run of one system: no row from ``stop`` on is in it."""
     block = 128
     name = hashes[start]
     i = start + 1
@@ -391,19 +296,7 @@ def _end_of_run(hashes, micros, start, stop, apart):  # type: ignore[no-untyped-
 
 @njit(cache=True, nogil=True)
 def _take_run(hashes, micros, start, until, blank):  # type: ignore[no-untyped-def]
-    """Return the row behind the run that begins at a row, and the seconds from row to row.
-
-    Parameters
-    ----------
-    hashes, micros
-        Hashes of names (n,), and stamps (n,). [µs]
-    start
-        The first row of the run.
-    until
-        Stamps of the run are before this. [µs]
-    blank
-        The stamp of rows without one.
-    """
+    """Return the row behind the run that begins at a row, and the seconds from row to row."""
     i = start + 1
     if i >= len(hashes) or hashes[i] != hashes[start] or micros[i] == blank:
         return i, 0
@@ -418,27 +311,7 @@ def _take_run(hashes, micros, start, until, blank):  # type: ignore[no-untyped-d
 
 @njit(cache=True, nogil=True)
 def _note(hashes, micros, index, clocks, notes, order, runs, limits):  # type: ignore[no-untyped-def]
-    """Note what a chunk of rows says of its systems, and return how many runs it is made of.
-
-    Parameters
-    ----------
-    hashes, micros
-        Hashes of names (n,), and stamps (n,). [µs]
-    index
-        Keys and values of a :class:`SystemIndex`; local numbers by system, systems by local number,
-        and how many systems and unknown rows were met.
-    clocks
-        The clock of each system; ``first``, ``utc``, ``before`` and ``after`` of a
-        :class:`ZoneTable`. [s]
-    notes
-        ``count``, ``low``, ``high``, ``step`` and ``needs_review`` of a :class:`Survey`. [s]
-    order
-        What each system's clock showed last [s], and whether in the second pass of an hour.
-    runs
-        (n, 5), filled with the runs.
-    limits
-        The stamp of rows without one [µs], and the first and last instant there may be. [s]
-    """
+    """Note what a chunk of rows says of its systems, and return how many runs it is made of."""
     keys, values, local, found, tally = index
     zone, first, utc, before, after = clocks
     count, _, high, step, needs_review = notes

@@ -96,45 +96,21 @@ Settle = Callable[..., Record | RefusedSystem]
 
 @dataclass(frozen=True, slots=True, eq=False)
 class SystemTable:
-    """Where the systems are, in the order of their names: public.
+    """Where the systems are, in the order of their names: public."""
 
-    Parameters
-    ----------
-    ids
-        Their names, distinct, sorted.
-    latitude, longitude
-        Their places. [degrees]
-    altitude
-        Heights above the sea, NaN where not given. [m]
-    zones
-        Names of clocks, and ``zone`` the number of each system's among them, -1 for none.
-    net, generation
-        Which systems are said to have net meters, and which meters of their generation.
-    keys
-        All other columns, one row per system.
-    refused
-        Systems whose rows cannot be used, in the order of their names.
-    refused_keys
-        The keys of these: of the first row, where several contradict each other.
-    notes
-        What was done about rows that are there twice.
-    digest
-        A fingerprint of the file.
-    """
-
-    ids: pa.Array
-    latitude: NDArray[np.float64]
-    longitude: NDArray[np.float64]
-    altitude: NDArray[np.float64]
+    ids: pa.Array  # their names, distinct, sorted
+    latitude: NDArray[np.float64]  # [degrees] their places
+    longitude: NDArray[np.float64]  # [degrees] their places
+    altitude: NDArray[np.float64]  # [m] heights above the sea, NaN where not given
     zones: tuple[str, ...]
     zone: NDArray[np.int32]
     net: NDArray[np.bool_]
     generation: NDArray[np.bool_]
-    keys: pa.Table
+    keys: pa.Table  # all other columns, one row per system
     refused: tuple[RefusedSystem, ...]
     refused_keys: pa.Table
-    notes: tuple[str, ...]
-    digest: str
+    notes: tuple[str, ...]  # what was done about rows that are there twice
+    digest: str  # A fingerprint of the file
 
     def __len__(self) -> int:
         return len(self.ids)
@@ -153,13 +129,7 @@ class SystemTable:
         )
 
     def read_as_net(self, *, all_said: bool) -> NDArray[np.bool_]:
-        """Return which systems have net meters.
-
-        Parameters
-        ----------
-        all_said
-            Whether it is said of all meters, which counts where a row says nothing.
-        """
+        """Return which systems have net meters."""
         return np.asarray((self.net | all_said) & ~self.generation)
 
     def options_of(self, index: int, options: MeterOptions) -> MeterOptions:
@@ -179,19 +149,7 @@ class SystemTable:
         options: MeterOptions,
         settle: Settle = settle,
     ) -> Record | RefusedSystem:
-        """Return the record of a system as its own row says of place, clock and meter.
-
-        Parameters
-        ----------
-        index
-            The number of the system.
-        raw
-            The system as its files alone give it, or why they give none.
-        options
-            How its files are read.
-        settle
-            Makes a record of it, or says why there is none.
-        """
+        """Return the record of a system as its own row says of place, clock and meter."""
         name, longitude = str(self.ids[index]), float(self.longitude[index])
         if not isinstance(raw, MeterError):
             raw = self._as_shown(raw, longitude)
@@ -201,10 +159,8 @@ class SystemTable:
 
     @staticmethod
     def _as_shown(raw: RawSystem, longitude: float) -> RawSystem:
-        """Return a system whose stored zone says where it is, or nothing.
-
-        A file of systems in many places keeps one zone, in which it is shown.
-        """
+        """Return a system whose stored zone says where it is, or nothing."""
+        # A file of systems in many places keeps one zone, in which it is shown.
         zone = raw.stamps.zone
         if zone is None or min(hours_apart(zone, [longitude, -longitude])) <= FARTHEST:
             return raw
@@ -212,25 +168,7 @@ class SystemTable:
 
 
 def read_systems(path: Path | str, options: MeterOptions = _DEFAULTS) -> SystemTable:
-    """Read a table of systems.
-
-    Parameters
-    ----------
-    path
-        CSV, Parquet or a workbook with a column of systems, ``latitude``, ``longitude`` and, if
-        known, ``altitude``, ``timezone`` and ``metering``, which is ``generation`` or ``net``;
-        every other column is a public key that is carried along.
-    options
-        How the meters are read. Their ``system_column`` names the column of systems, found by its
-        usual names when left out. Their ``timezone`` goes before the table's: where somebody
-        declares the clock of all meters, the column ``timezone`` does not count.
-
-    Raises
-    ------
-    SourceError
-        When it cannot be read or lacks a column. A row that cannot be used is no error: its system
-        is among ``refused``, with the reason.
-    """
+    """Read a table of systems."""
     path = Path(path)
     table = read_plain_table(path)
     where = path.name

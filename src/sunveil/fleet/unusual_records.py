@@ -30,21 +30,8 @@ _MARGIN = 1.01
 def inspect(
     power: Power, axis: TimeGrid, *, net: bool = False, sign_known: bool = False
 ) -> NDArray[np.bool_]:
-    """Set small consumption to zero, and return which records need the rules for meters.
-
-    Of net meters nothing is changed: what is below zero is a household's.
-
-    Parameters
-    ----------
-    power
-        One record per row, NaN where there is no reading; changed in place. [kW]
-    axis
-        Its columns.
-    net
-        Whether these are net meters.
-    sign_known
-        Whether somebody said which sign is generation's, of net meters.
-    """
+    """Set small consumption to zero, and return which records need the rules for meters."""
+    # Of net meters nothing is changed: what is below zero is a household's.
     levels = np.empty(_LEVELS, dtype=np.float32)
     found = np.zeros(len(power), dtype=np.bool_)
     for number, row in enumerate(power):
@@ -107,17 +94,7 @@ def _may_be_far_below(row: Power, count: int, bottom: float) -> bool:
 
 
 def _net_level(row: Power, axis: TimeGrid, *, sign_known: bool) -> Power | None:
-    """Return how much power flows either way, by which a net meter is looked at; None to review.
-
-    Parameters
-    ----------
-    row
-        A record of a net meter. [kW]
-    axis
-        Its columns.
-    sign_known
-        Whether somebody said which sign is generation's: otherwise its nights tell.
-    """
+    """Return how much power flows either way, by which a net meter is looked at; None to review."""
     there = np.flatnonzero(~np.isnan(row))
     readings = RawReadings(
         axis.starts[there], row[there].astype(np.float64), there, "a record", net=True
@@ -167,11 +144,8 @@ def _above_usual_top(count: int) -> int:
 
 @njit(cache=True, nogil=True, fastmath={"reassoc"})
 def _tally(row):  # type: ignore[no-untyped-def]
-    """Return how many readings a record (n,) has, and of neighbours: pairs, ups, downs, equal ones.
-
-    Counted in 32-bit floats, of which wide registers add many at once in any order, and which hold
-    whole numbers up to 16 million.
-    """
+    # Counted in 32-bit floats, of which wide registers add many at once in any order, and which
+    # hold whole numbers up to 16 million.
     count = np.float32(row[0] == row[0])
     none = np.float32(0.0)
     pairs, ups, downs, same = none, none, none, none
@@ -227,17 +201,7 @@ def _longest_equal_gaps(row):  # type: ignore[no-untyped-def]
 
 @njit(cache=True, nogil=True)
 def _stuck_levels(row, least, levels):  # type: ignore[no-untyped-def]
-    """Return how many stretches of one positive value a record has, and note the values.
-
-    Parameters
-    ----------
-    row
-        A record (n,). [kW]
-    least
-        How many readings a stretch has at least.
-    levels
-        Filled with the values of the first stretches. [kW]
-    """
+    """Return how many stretches of one positive value a record has, and note the values."""
     length = len(row)
     stretches = 0
     j = least - 1
@@ -260,19 +224,7 @@ def _stuck_levels(row, least, levels):  # type: ignore[no-untyped-def]
 
 @njit(cache=True, nogil=True)
 def _count_dim_days(row, first, step, top, factor):  # type: ignore[no-untyped-def]
-    """Return how many days have power, but nowhere as much as the top divided by a factor.
-
-    Parameters
-    ----------
-    row
-        A record (n,). [kW]
-    first, step
-        The start of its first interval [s since 1970], and the length of each. [s]
-    top
-        Its highest reading. [kW]
-    factor
-        What divides the top.
-    """
+    """Return how many days have power, but nowhere as much as the top divided by a factor."""
     length = len(row)
     dim = 0
     day = first // 86400

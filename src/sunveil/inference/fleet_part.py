@@ -65,21 +65,7 @@ Span = tuple["pd.Timestamp", "pd.Timestamp"]
 
 
 class SiteSkies:
-    """The skies of one site: made once for each grid of times, whatever the number of systems.
-
-    Parameters
-    ----------
-    latitude, longitude
-        The place; north and east are positive. [degrees]
-    altitude
-        Height above the sea; looked up when None. [m]
-    weather
-        As for :func:`~sunveil.weather.get_weather`.
-    cache
-        Where weather is kept.
-    load
-        Gets the weather over a span, where the caller has its own way.
-    """
+    """The skies of one site: made once for each grid of times, whatever the number of systems."""
 
     def __init__(
         self,
@@ -105,15 +91,7 @@ class SiteSkies:
         weather: str | os.PathLike[str] | Weather | pd.DataFrame = "clearsky",
         cache: WeatherCache | None = None,
     ) -> SiteSkies:
-        """Return the skies of a site.
-
-        Parameters
-        ----------
-        site
-            The place.
-        weather, cache
-            As for the class.
-        """
+        """Return the skies of a site."""
         return cls(site.latitude, site.longitude, site.altitude, weather=weather, cache=cache)
 
     @classmethod
@@ -170,19 +148,8 @@ def _span(grid: TimeGrid) -> Span:
 
 
 def by_paper(record: Record, estimate: Estimate, skies: SiteSkies, options: Options) -> Estimate:
-    """Return an estimate with the paper's plane and capacity in place of the engine's, if asked.
-
-    The clock that the engine found is repaired first; flags and agreement are the engine's.
-
-    Parameters
-    ----------
-    record, skies
-        What the estimate was inferred from.
-    estimate
-        The engine's estimate.
-    options
-        Which method is asked for, and how the paper's is run.
-    """
+    """Return an estimate with the paper's plane and capacity in place of the engine's, if asked."""
+    # The clock that the engine found is repaired first; flags and agreement are the engine's.
     if options.method is not Method.PAPER:
         return estimate
     if estimate.household is not None:
@@ -261,19 +228,11 @@ SUMMED = (
 
 @dataclass(frozen=True, slots=True)
 class PartResult:
-    """How many systems of a part were inferred; the estimates themselves are in its files.
+    """How many systems of a part were inferred; the estimates themselves are in its files."""
 
-    Parameters
-    ----------
-    number
-        Which part.
-    inferred, refused
-        How many of its systems have an estimate, and how many have a reason instead.
-    """
-
-    number: int
-    inferred: int
-    refused: int
+    number: int  # which part
+    inferred: int  # how many of its systems have an estimate, and how many have a reason instead
+    refused: int  # how many of its systems have an estimate, and how many have a reason instead
 
 
 def estimates_file(folder: Path, number: int) -> Path:
@@ -396,19 +355,7 @@ _log = logging.getLogger(__name__)
 
 
 def run_part(job: FleetJob, part: Part) -> PartResult:
-    """Work through a part and write its files; the estimates come last, and mean that it is done.
-
-    Parameters
-    ----------
-    job
-        The run.
-    part
-        Which part of it.
-
-    Privacy
-    -------
-    None: what is written is private to the curator.
-    """
+    # None: what is written is private to the curator.
     context = context_of(job)
     fitted: list[Fitted] = []
     refused: list[RefusedSystem] = []

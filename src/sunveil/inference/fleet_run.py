@@ -58,17 +58,7 @@ publish it or pass it on. `sunveil publish` makes tables from it that may be.
 
 
 def begin(folder: Path, description: dict[str, Any], *, restart: bool) -> bool:
-    """Make a folder ready, and return whether a run that was stopped is taken up.
-
-    Parameters
-    ----------
-    folder
-        The folder, held by this run.
-    description
-        What ``run.json`` says of the run; its ``fingerprint`` decides.
-    restart
-        Throw away what an earlier run left.
-    """
+    """Make a folder ready, and return whether a run that was stopped is taken up."""
     if restart:
         _clear(folder)
     before = _before(folder)
@@ -150,32 +140,15 @@ def finish(folder: Path) -> None:
 
 @dataclass(frozen=True, slots=True)
 class FleetProgress:
-    """What is done of a run, and how long the rest will take.
+    """What is done of a run, and how long the rest will take."""
 
-    Parameters
-    ----------
-    done, total
-        Parts that are done, and all of them.
-    systems
-        Systems that are done, inferred or refused, those of an earlier run that is taken up among
-        them.
-    all_systems
-        How many the table has.
-    rate
-        Systems a second in this run.
-    seconds_left
-        How long the rest takes at that rate, or None when it cannot be told. [s]
-    doing
-        ``"gathering"`` or ``"inferring"``.
-    """
-
-    done: int
-    total: int
+    done: int  # parts that are done, and all of them
+    total: int  # parts that are done, and all of them
     systems: int
-    all_systems: int
-    rate: float
-    seconds_left: float | None
-    doing: str = "inferring"
+    all_systems: int  # how many the table has
+    rate: float  # systems a second in this run
+    seconds_left: float | None  # [s]
+    doing: str = "inferring"  # `"gathering"` or `"inferring"`
 
     def __post_init__(self) -> None:
         check_fields(self)

@@ -58,19 +58,8 @@ BATCH = 64
 def infer_records(
     records: Sequence[Record], skies: SiteSkies, *, options: Options | None = None
 ) -> Iterator[Estimate | SunveilError]:
-    """Yield the metadata of each system of a site, or why there is none, in the records' order.
-
-    Every system stands alone: whatever one record holds, the others' estimates are the same.
-
-    Parameters
-    ----------
-    records
-        The readings.
-    skies
-        The skies of the site.
-    options
-        What is assumed and done.
-    """
+    """Yield the metadata of each system of a site, or why there is none, in the records' order."""
+    # Every system stands alone: whatever one record holds, the others' estimates are the same.
     options = options or Options()
     # neighbours in the file that share a grid and a clock are inferred together
     for key, alike in groupby(records, key=_key):
@@ -495,15 +484,7 @@ def separate(
 
 
 def separate_record(record: Record, skies: SiteSkies, estimate: Estimate) -> pd.DataFrame:
-    """Return :func:`separate` of a record under the skies of its site.
-
-    Parameters
-    ----------
-    record, skies
-        What the estimate was inferred from.
-    estimate
-        The estimate.
-    """
+    """Return :func:`separate` of a record under the skies of its site."""
     import pandas as pd
 
     if estimate.household is None:
@@ -524,17 +505,7 @@ def separate_record(record: Record, skies: SiteSkies, estimate: Estimate) -> pd.
 def separate_repaired(
     fixed: Record, skies: SiteSkies, estimate: Estimate
 ) -> tuple[SkyTable, Separated]:
-    """Return the sky over a record on the clock that was found, and what was told apart there.
-
-    Parameters
-    ----------
-    fixed
-        The readings, on the clock that the estimate found.
-    skies
-        The skies of their site.
-    estimate
-        The estimate, of a net meter.
-    """
+    """Return the sky over a record on the clock that was found, and what was told apart there."""
     grid = grid_of(fixed)
     sky = skies.over(grid)
     assumed = estimate.assumptions

@@ -51,15 +51,7 @@ CAPACITIES = (0.0, 1.0, 2.0, 3.0, 4.0, 5.0, 6.0, 8.0, 10.0, 15.0, 20.0, 50.0, 10
 
 
 def close(context: RunContext, parts: Sequence[int]) -> dict[str, Any]:
-    """Write ``refused.parquet`` and ``summary.json``, and return the latter.
-
-    Parameters
-    ----------
-    context
-        The run.
-    parts
-        The numbers of the plan's parts, all of which are done.
-    """
+    """Write ``refused.parquet`` and ``summary.json``, and return the latter."""
     folder = context.job.folder
     rows = [read_part(context.job, number) for number in parts]
     estimates = pa.concat_tables([each for each, _ in rows])
@@ -116,10 +108,8 @@ def _unread(context: RunContext, within: list[dict[str, Any]]) -> list[tuple[str
 def _unseen(
     context: RunContext, seen: set[str], unread: list[tuple[str, str]]
 ) -> list[RefusedSystem]:
-    """Return refusals of the systems that no readings were found of.
-
-    A file that is named after a system is that system's own, and says nothing of others.
-    """
+    """Return refusals of the systems that no readings were found of."""
+    # A file that is named after a system is that system's own, and says nothing of others.
     own = dict(reversed(unread))
     common = [reason for name, reason in unread if name not in context.place]
     more = f" (and {len(common) - 1} more)" if len(common) > 1 else ""

@@ -32,19 +32,7 @@ _RETRIES = 3
 def run_dask(
     job: FleetJob, parts: Sequence[Part], *, workers: int, scheduler: str | None = None
 ) -> Iterator[PartResult]:
-    """Yield what parts came to, as they get done.
-
-    Parameters
-    ----------
-    job
-        The run.
-    parts
-        What is left to do, in the order of the plan.
-    workers
-        How many processes to start, where there is no scheduler yet.
-    scheduler
-        Address of a scheduler that runs already.
-    """
+    """Yield what parts came to, as they get done."""
     require_extras("dask", purpose="the engine dask")
     import distributed
 
@@ -145,20 +133,9 @@ Result = TypeVar("Result")
 
 
 def run_local(job: FleetJob, parts: Sequence[Part], *, workers: int) -> Iterator[PartResult]:
-    """Yield what parts came to, as they get done.
-
-    One worker is this process. So it is for a small fleet, for a single part, and in a process
-    that may have no children.
-
-    Parameters
-    ----------
-    job
-        The run.
-    parts
-        What is left to do, in the order of the plan.
-    workers
-        How many parts are worked on at a time.
-    """
+    """Yield what parts came to, as they get done."""
+    # One worker is this process. So it is for a small fleet, for a single part, and in a process
+    # that may have no children.
     small = sum(file.size for file in job.source.files) < SMALL_FLEET
     count = min(workers, len(parts))
     if count <= 1 or small or multiprocessing.current_process().daemon:
@@ -168,13 +145,7 @@ def run_local(job: FleetJob, parts: Sequence[Part], *, workers: int) -> Iterator
 
 
 def compile_before_workers(*, net: bool = True) -> None:
-    """Compile the kernels that workers call, once, so that each worker finds them compiled.
-
-    Parameters
-    ----------
-    net
-        Whether some of the meters are net meters.
-    """
+    """Compile the kernels that workers call, once, so that each worker finds them compiled."""
     infer.compile_kernels(net=net)
     survey.compile_kernels()
     blocks.compile_kernels()
@@ -184,24 +155,7 @@ def compile_before_workers(*, net: bool = True) -> None:
 def run_in_pool(
     job: FleetJob, parts: Sequence[Part], *, workers: int, work: Work = run_part
 ) -> Iterator[PartResult]:
-    """Yield what parts came to, each worked on by a process of a pool.
-
-    Parameters
-    ----------
-    job
-        The run.
-    parts
-        What is to be done; earlier parts are begun first.
-    workers
-        How many processes.
-    work
-        What a worker does with a part; a function that it can import.
-
-    Raises
-    ------
-    SunveilError
-        When workers are lost again and again during the same part.
-    """
+    """Yield what parts came to, each worked on by a process of a pool."""
     waiting = deque(parts)
     losses: Counter[Part] = Counter()
     while waiting:
@@ -241,11 +195,9 @@ def run_in_pool(
 
 @contextmanager
 def _pool(job: FleetJob, workers: int, work: Work) -> Iterator[ProcessPoolExecutor]:
-    """Yield a pool; when it is left, what is being worked on ends and nothing else is begun.
-
-    Workers are started from scratch: a fork would inherit this process's database, whose threads
-    it does not have.
-    """
+    """Yield a pool; when it is left, what is being worked on ends and nothing else is begun."""
+    # Workers are started from scratch: a fork would inherit this process's database, whose threads
+    # it does not have.
     pool = ProcessPoolExecutor(
         workers,
         mp_context=multiprocessing.get_context("spawn"),
@@ -264,11 +216,9 @@ def _pool(job: FleetJob, workers: int, work: Work) -> Iterator[ProcessPoolExecut
 
 
 def _submit(pool: ProcessPoolExecutor, work: Callable[..., Result], *given: Part) -> Future[Result]:
-    """Hand work to a pool, which may start a worker for it.
-
-    A terminal interrupts all processes at once. Workers are started with interrupts blocked, which
-    they inherit: this process alone hears of one, and ends them.
-    """
+    """Hand work to a pool, which may start a worker for it."""
+    # A terminal interrupts all processes at once. Workers are started with interrupts blocked,
+    # which they inherit: this process alone hears of one, and ends them.
     if not hasattr(signal, "pthread_sigmask"):
         return pool.submit(work, *given)
     before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
@@ -283,11 +233,9 @@ _orders: tuple[FleetJob, Work] | None = None
 
 
 def _begin_worker(job: FleetJob, work: Work) -> None:
-    """Keep the run for the parts to come, and end with the process that started this one.
-
-    The table of systems is opened with the first part, so that what is wrong with it is said by
-    that part's result.
-    """
+    """Keep the run for the parts to come, and end with the process that started this one."""
+    # The table of systems is opened with the first part, so that what is wrong with it is said by
+    # that part's result.
     global _orders
     _orders = job, work
     signal.signal(signal.SIGINT, signal.SIG_IGN)
@@ -319,12 +267,10 @@ def _work_on(part: Part) -> PartResult:
 
 
 def refuse_unguarded() -> None:
-    """End a worker that, while it starts, runs its parent's script as far as here.
-
-    A worker imports the script that started it, under the name ``__mp_main__``. Where that script
-    infers a fleet as it is imported, the worker would begin the same run again. Notebooks and
-    galleries put a module of their own in the place of ``__main__``, and are no workers.
-    """
+    """End a worker that, while it starts, runs its parent's script as far as here."""
+    # A worker imports the script that started it, under the name `__mp_main__`. Where that script
+    # infers a fleet as it is imported, the worker would begin the same run again. Notebooks and
+    # galleries put a module of their own in the place of `__main__`, and are no workers.
     imported = sys.modules.get("__mp_main__")
     # outside workers multiprocessing gives the script itself that name, which stays __main__ to it
     importing = getattr(imported, "__name__", None) == "__mp_main__"

@@ -47,19 +47,7 @@ class AnalystShare:
 
 
 def give_share(connection: Connection, row: Row[Any], *, analyst: str, amount: int) -> None:
-    """Give an analyst a share of a dataset's budget, or change it, and write that down.
-
-    Parameters
-    ----------
-    connection
-        A transaction that holds the ledger.
-    row
-        The dataset's.
-    analyst
-        Who gets it.
-    amount
-        How much. [billionths of the promise's measure]
-    """
+    """Give an analyst a share of a dataset's budget, or change it, and write that down."""
     who = (analysts.c.dataset_id == row.id) & (analysts.c.name == analyst)
     spent = connection.execute(select(analysts.c.spent).where(who)).scalar()
     if amount > row.total or (spent or 0) > amount:

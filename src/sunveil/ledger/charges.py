@@ -73,15 +73,7 @@ from sunveil.privacy.guarantees import from_nano, unit_name
 
 
 def debit_fleet(connection: Connection, row: Row[Any], *, cost: int, allowed: int) -> None:
-    """Charge every household at once, by one conditional update.
-
-    Parameters
-    ----------
-    connection, row
-        A transaction, and the dataset's row that it holds.
-    cost, allowed
-        What it costs, and what may be spent by now, in billionths of the promise's measure.
-    """
+    """Charge every household at once, by one conditional update."""
     spent = datasets.c.fleet_spent + datasets.c.largest_spent
     done = connection.execute(
         update(datasets)
@@ -96,18 +88,7 @@ def debit_fleet(connection: Connection, row: Row[Any], *, cost: int, allowed: in
 def debit_systems(
     connection: Connection, row: Row[Any], *, names: Sequence[str], cost: int, allowed: int
 ) -> None:
-    """Charge the accounts of some systems, each by the same conditional update; all or none.
-
-    Parameters
-    ----------
-    connection, row
-        A transaction, and the dataset's row that it holds.
-    names
-        The accounts, each once.
-    cost, allowed
-        Of each account, in billionths of the promise's measure, and what each household may have
-        spent by now.
-    """
+    """Charge the accounts of some systems, each by the same conditional update; all or none."""
     top = 0
     for start in range(0, len(names), CHUNK):
         some = names[start : start + CHUNK]
@@ -161,17 +142,7 @@ def _at_most(allowed: int) -> Any:
 
 
 def debit_analyst(connection: Connection, row: Row[Any], *, analyst: str, cost: int) -> None:
-    """Charge an analyst's share, by one conditional update.
-
-    Parameters
-    ----------
-    connection, row
-        A transaction, and the dataset's row that it holds.
-    analyst
-        Whose share.
-    cost
-        In billionths of the promise's measure.
-    """
+    """Charge an analyst's share, by one conditional update."""
     who = (analysts.c.dataset_id == row.id) & (analysts.c.name == analyst)
     done = connection.execute(
         update(analysts)
@@ -189,15 +160,7 @@ def debit_analyst(connection: Connection, row: Row[Any], *, analyst: str, cost: 
 
 
 def refuse(cost: int, left: int, *, whose: str = "") -> NoReturn:
-    """Refuse a cost that is more than what is left.
-
-    Parameters
-    ----------
-    cost, left
-        In billionths of the promise's measure.
-    whose
-        Words that say whose rest it is, where it is not the dataset's own.
-    """
+    """Refuse a cost that is more than what is left."""
     left = max(left, 0)
     raise BudgetExceeded(
         f"this would spend {from_nano(cost):.9g}, and {from_nano(left):.9g} is left{whose}; ask for"
@@ -213,18 +176,7 @@ Item = TypeVar("Item")
 def register_systems(
     connection: Connection, row: Row[Any], systems: Iterable[SystemHome | str], *, add: bool
 ) -> None:
-    """Register systems that are not yet, and what is new about their households.
-
-    Parameters
-    ----------
-    connection, row
-        A transaction, and the dataset's row that it holds.
-    systems
-        The systems, by their ids or with their households.
-    add
-        Whether a system without a household's key may join those that are there: otherwise a
-        renamed file would open an account.
-    """
+    """Register systems that are not yet, and what is new about their households."""
     homes = distinct_homes(systems)
     known = set(connection.execute(_names_of(row)).scalars())
     fresh = {name: home for name, home in homes.items() if name not in known}
@@ -325,11 +277,9 @@ def _write(
 def _accounts(
     connection: Connection, row: Row[Any], fresh: Mapping[str, SystemHome]
 ) -> Iterator[tuple[int, str, str]]:
-    """Yield dataset, account and name of new systems, and of their accounts that nobody has.
-
-    A dataset whose systems were charged and never registered has accounts alone: a system of the
-    same id is found there by its account.
-    """
+    """Yield dataset, account and name of new systems, and of their accounts that nobody has."""
+    # A dataset whose systems were charged and never registered has accounts alone: a system of the
+    # same id is found there by its account.
     linked = (members.c.dataset_id == accounts.c.dataset_id) & (
         members.c.system == accounts.c.system
     )
@@ -454,17 +404,8 @@ SHARED = " to a household that has several meters, or is in other datasets of th
 
 
 def charge_question(connection: Connection, row: Row[Any], question: Question) -> int:
-    """Charge a question to all that it concerns, and return the place of its charge.
-
-    Its systems are registered first; where either is refused, neither is done.
-
-    Parameters
-    ----------
-    connection, row
-        A transaction, and the dataset's row that it holds.
-    question
-        What is asked: about the whole fleet, or about some systems' accounts.
-    """
+    """Charge a question to all that it concerns, and return the place of its charge."""
+    # Its systems are registered first; where either is refused, neither is done.
     if question.homes:
         register_systems(connection, row, question.homes, add=False)
     row = find_row(connection, row.name)
@@ -491,20 +432,8 @@ def charge_question(connection: Connection, row: Row[Any], question: Question) -
 def cost_to_household(
     connection: Connection, row: Row[Any], question: Question, *, registered: bool = False
 ) -> tuple[int, int]:
-    """Return what a question costs each account, and how many accounts of one household, at most.
-
-    A release about all systems costs one amount, which counts all meters of a household. One about
-    some systems is a release of each, and costs a household as many as it has among them.
-
-    Parameters
-    ----------
-    connection, row
-        The database, and the dataset's row.
-    question
-        What is asked.
-    registered
-        Whether systems that are not registered are refused.
-    """
+    # A release about all systems costs one amount, which counts all meters of a household. One
+    # about some systems is a release of each, and costs a household as many as it has among them.
     promise = promise_of(row)
     cost = promise.cost(question.guarantee, mechanism=question.mechanism)
     names = question.accounts(row.name)
@@ -532,10 +461,9 @@ def _households_of(connection: Connection, row: Row[Any], names: Sequence[str]) 
 def _debit_households(
     connection: Connection, row: Row[Any], names: list[str] | None, *, cost: int, meters: int
 ) -> None:
-    """Charge accounts, or the fleet, if every household that is concerned has it left.
-
-    The ledger is held, so that what is added up after the debit is what stands when it is durable.
-    """
+    """Charge accounts, or the fleet, if every household that is concerned has it left."""
+    # The ledger is held, so that what is added up after the debit is what stands when it is
+    # durable.
     promise, year = promise_of(row), present_year()
     allowed = promise.allowed(year)
     saved = connection.begin_nested()
@@ -576,19 +504,7 @@ def _refuse_until(error: BudgetExceeded, promise: Promise, year: int) -> None:
 def keep_answer(
     connection: Connection, row: Row[Any], question_digest: str, *, charge: int, text: str
 ) -> Answer:
-    """Keep the answer of a question, unless another process was quicker.
-
-    Parameters
-    ----------
-    connection, row
-        A transaction, and the dataset's row that it holds.
-    question_digest
-        Digest of the question.
-    charge
-        The place of its charge.
-    text
-        The answer, as canonical JSON.
-    """
+    """Keep the answer of a question, unless another process was quicker."""
     found = kept_answer(connection, row, question_digest)
     if found is not None:
         return found
@@ -615,15 +531,8 @@ LOOK_SECONDS = 0.01
 
 
 def pending_charges(connection: Connection, row: Row[Any]) -> dict[str, int]:
-    """Return the place of a charge without an answer, by its question's digest; the oldest.
-
-    Charges are found by the unique index of answers: those without one are few.
-
-    Parameters
-    ----------
-    connection, row
-        The database, and the dataset's row.
-    """
+    """Return the place of a charge without an answer, by its question's digest; the oldest."""
+    # Charges are found by the unique index of answers: those without one are few.
     answered = select(answers.c.charge).where(answers.c.dataset_id == row.id)
     found = connection.execute(
         select(entries)
@@ -647,19 +556,7 @@ def pending_charges(connection: Connection, row: Row[Any]) -> dict[str, int]:
 def turns_of(
     engine: Engine, dataset: str, questions: Iterable[str]
 ) -> Iterator[Callable[[], None]]:
-    """Hold the turns of questions: whoever else asks one of them waits until the block has ended.
-
-    Yields what raises an error unless all of them are held still.
-
-    Parameters
-    ----------
-    engine
-        The ledger's database.
-    dataset
-        Its name.
-    questions
-        Their digests.
-    """
+    # Yields what raises an error unless all of them are held still.
     names = sorted(set(questions))
     if len(names) > MOST_TURNS:
         names = ["many"]
@@ -720,17 +617,7 @@ def _turn_in_file(engine: Engine, key: bytes) -> Iterator[Callable[[], None]]:
 
 
 def write_promise(connection: Connection, name: str, promise: Promise) -> Entry:
-    """Write a new dataset and the entry of its promise, and return that entry.
-
-    Parameters
-    ----------
-    connection
-        A transaction on the ledger.
-    name
-        Of the dataset; one that is taken is refused.
-    promise
-        What is promised.
-    """
+    """Write a new dataset and the entry of its promise, and return that entry."""
     body = canonical({"at": now(), "name": name, **actor_fields(), **promise.to_dict()})
     first = Entry(1, "promise", body, GENESIS)
     values = {

@@ -28,15 +28,8 @@ _acting: ContextVar[str | None] = ContextVar("acting", default=None)
 
 @contextmanager
 def acting_as(account: str | None) -> Iterator[None]:
-    """Have entries that are written within the block say which account did it.
-
-    It holds in threads to which the block's context is copied, as ``asyncio.to_thread`` does.
-
-    Parameters
-    ----------
-    account
-        The account's name; None for changes outside of any.
-    """
+    """Have entries that are written within the block say which account did it."""
+    # It holds in threads to which the block's context is copied, as `asyncio.to_thread` does.
     if account is not None and not (account.isprintable() and 0 < len(account) <= LONGEST):
         raise ParameterError(f"the name of an account is 1 to {LONGEST} printable letters")
     token = _acting.set(account)
@@ -78,25 +71,12 @@ def digest_of(text: str) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Entry:
-    """One line of a ledger.
+    """One line of a ledger."""
 
-    Parameters
-    ----------
-    place
-        Its number within its dataset, from 1.
-    kind
-        ``promise``, ``households``, ``charge``, ``answer`` or ``analyst``; ``moved`` where the
-        chain goes on in another ledger, and there ``arrived``.
-    body
-        What happened, as canonical JSON.
-    previous
-        Digest of the entry before.
-    """
-
-    place: int
+    place: int  # its number within its dataset, from 1
     kind: str
-    body: str
-    previous: str
+    body: str  # what happened, as canonical JSON
+    previous: str  # digest of the entry before
 
     @property
     def digest(self) -> str:
@@ -111,28 +91,14 @@ class Entry:
 
 @dataclass(frozen=True, slots=True)
 class HighWaterMark:
-    """How long a dataset's chain has been seen to be, and how it ended.
+    """How long a dataset's chain has been seen to be, and how it ended."""
 
-    Parameters
-    ----------
-    length
-        Number of its entries.
-    head
-        Digest of the last of them.
-    """
-
-    length: int
-    head: str
+    length: int  # number of its entries
+    head: str  # digest of the last of them
 
 
 class HighWaterMarks:
-    """The high-water marks of one ledger, in one or more files.
-
-    Parameters
-    ----------
-    paths
-        Where they are kept; the highest of them counts, so that one of them may be lost.
-    """
+    """The high-water marks of one ledger, in one or more files."""
 
     def __init__(self, *paths: Path) -> None:
         self._paths = paths
@@ -158,10 +124,8 @@ class HighWaterMarks:
 
     @contextmanager
     def moving_all(self, marks: Mapping[str, HighWaterMark]) -> Iterator[None]:
-        """Move the marks of datasets forward, never back, once the ``with`` block has ended well.
-
-        Everything that may fail is done before the block: what makes a change durable stands in it.
-        """
+        # Everything that may fail is done before the block: what makes a change durable stands in
+        # it.
         with ExitStack() as locks:
             staged: list[tuple[Path, Path]] = []
             try:

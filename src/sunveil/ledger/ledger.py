@@ -66,15 +66,7 @@ from sunveil.privacy.guarantees import from_nano, to_nano
 
 
 class LedgerReader:
-    """The half of a ledger that changes nothing: datasets, shares, answers, entries, verdicts.
-
-    Parameters
-    ----------
-    engine
-        The open database.
-    marks
-        Where high-water marks are kept.
-    """
+    """The half of a ledger that changes nothing: datasets, shares, answers, entries, verdicts."""
 
     def __init__(self, engine: Engine, marks: HighWaterMarks) -> None:
         self._engine, self._marks = engine, marks
@@ -143,10 +135,8 @@ class LedgerReader:
 
     @checked
     def pending(self, dataset: str, question: Question) -> int | None:
-        """Return the place of a charge that was paid for a question and has no answer.
-
-        Whoever asks the question draws on it, whoever paid it.
-        """
+        """Return the place of a charge that was paid for a question and has no answer."""
+        # Whoever asks the question draws on it, whoever paid it.
         with reading(self._engine) as connection:
             row, digest = find_row(connection, dataset), question.digest(dataset)
             if kept_answer(connection, row, digest) is not None:
@@ -197,15 +187,7 @@ class LedgerReader:
 
     @checked
     def two_keys_warning(self, dataset: str, homes: Sequence[SystemHome] = ()) -> str:
-        """Warn of systems that are another household in another dataset; empty for none.
-
-        Parameters
-        ----------
-        dataset
-            Its name.
-        homes
-            Systems that are about to be registered in it.
-        """
+        """Warn of systems that are another household in another dataset; empty for none."""
         with reading(self._engine) as connection:
             count = count_two_keys(connection, find_row(connection, dataset), homes)
         if not count:
@@ -220,15 +202,7 @@ class LedgerReader:
 
     @checked
     def verify(self, dataset: str, *, mark: HighWaterMark | None = None) -> Verdict:
-        """Recompute a dataset's spending from its chain, and compare.
-
-        Parameters
-        ----------
-        dataset
-            Its name.
-        mark
-            A high-water mark that was written down elsewhere; the ledger's own when left out.
-        """
+        """Recompute a dataset's spending from its chain, and compare."""
         # The mark is read first: a change in between may only make the ledger longer.
         known = mark or self._marks.get(dataset)
         with reading(self._engine) as connection:

@@ -71,15 +71,7 @@ def is_url(where: str) -> bool:
 
 
 def open_engine(where: str | Path, *, create: bool = False) -> Engine:
-    """Return the engine of a ledger's database.
-
-    Parameters
-    ----------
-    where
-        A file's path, for SQLite, or a ``postgresql://`` URL.
-    create
-        Whether a missing file is made.
-    """
+    """Return the engine of a ledger's database."""
     if not is_url(str(where)):
         return _sqlite(Path(where).resolve(), create=create)
     url = _postgresql(str(where))
@@ -409,10 +401,8 @@ def _check_empty(engine: Engine, tables: set[str], *, create: bool) -> None:
 
 
 def use_wal(engine: Engine) -> None:
-    """Have a new SQLite file keep its changes in a log, so that readers never wait.
-
-    SQLite does not wait for others that do the same at this instant, so it is asked again.
-    """
+    """Have a new SQLite file keep its changes in a log, so that readers never wait."""
+    # SQLite does not wait for others that do the same at this instant, so it is asked again.
     if engine.dialect.name != "sqlite":
         return
     until = time.monotonic() + LOCK_TIMEOUT_SECONDS

@@ -36,22 +36,6 @@ CHUNK = 500
 def move_ledger(
     source: str | Path, target: str | Path, *, beside: Sequence[TableSet] = ()
 ) -> list[Verdict]:
-    """Move a ledger into an empty database, close the old one for good, and return the new proof.
-
-    Parameters
-    ----------
-    source, target
-        Where the ledger is and where it shall be, each a file's path or a ``postgresql://`` URL.
-    beside
-        Tables of others that stand in the same database and are moved where they are there.
-
-    Raises
-    ------
-    LedgerConflict
-        If a chain does not hold in the old place or the new; the old one stays in use.
-    LedgerError
-        If the new place is not empty, or a database refuses.
-    """
     old = open_engine(source)
     try:
         prepare(old, create=False)

@@ -37,24 +37,12 @@ HOUSEHOLD, METER = "household", "meter"
 
 @dataclass(frozen=True, slots=True, repr=False)
 class SystemHome:
-    """A system, and whose it is: its keys in the form of :mod:`sunveil.household_keys`.
+    """A system, and whose it is: its keys in the form of :mod:`sunveil.household_keys`."""
 
-    Parameters
-    ----------
-    system_id
-        The curator's name of the system.
-    household
-        The curator's key of its household; None for one of its own.
-    meter
-        The serial number of its meter, or its service point; None where it is not known.
-    row
-        Its number in the curator's table, from 1: what refusals name it by.
-    """
-
-    system_id: str
-    household: str | None = None
+    system_id: str  # the curator's name of the system
+    household: str | None = None  # the curator's key of its household; None for one of its own
     meter: str | None = None
-    row: int | None = None
+    row: int | None = None  # its number in the curator's table, from 1: what refusals name it by
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "system_id", key_of(self.system_id) or "")
@@ -101,15 +89,7 @@ def rows_text(homes: Iterable[SystemHome | None]) -> str:
 
 
 def roster_digest(members: Iterable[Sequence[str]], keys: Iterable[Sequence[str]]) -> str:
-    """Return the digest of what one entry has registered, in whichever order it is given.
-
-    Parameters
-    ----------
-    members
-        Account and name of each system.
-    keys
-        Name, kind and key of what is said of systems.
-    """
+    """Return the digest of what one entry has registered, in whichever order it is given."""
     lines = [" ".join(each) for each in members] + [" ".join(each) for each in keys]
     whole = hashlib.sha256()
     for line in sorted(lines):
@@ -288,10 +268,8 @@ def promise_text(promise: Promise) -> str:
 
 
 def read_promise(text: str) -> Promise:
-    """Return the promise that a text of JSON holds, beside whatever else.
-
-    One that names another conversion of ρ, or none, had another total and raises ValueError.
-    """
+    """Return the promise that a text of JSON holds, beside whatever else."""
+    # One that names another conversion of ρ, or none, had another total and raises ValueError.
     fields = json.loads(text)
     if fields.get("conversion") != (CONVERSION if fields["delta"] else None):
         raise ValueError("conversion")
@@ -307,25 +285,13 @@ def read_promise(text: str) -> Promise:
 
 @dataclass(frozen=True, slots=True)
 class HouseholdSpending:
-    """What some households have spent, in billionths of their promises' measure.
+    """What some households have spent, in billionths of their promises' measure."""
 
-    Parameters
-    ----------
-    most
-        The most that one of them has spent.
-    left
-        The least that one of them has left of the smallest promise that it is under; negative where
-        that was broken.
-    """
-
-    most: int
+    most: int  # the most that one of them has spent
     left: int
 
     def within(self, allowed: int | None) -> int:
-        """Return the least that is left, where one may have spent so much by now; or at any time.
-
-        It is negative where more was spent.
-        """
+        # It is negative where more was spent.
         return self.left if allowed is None else min(self.left, allowed - self.most)
 
 
@@ -334,32 +300,13 @@ LONGEST_NAME = 200
 
 @dataclass(frozen=True, slots=True)
 class Dataset:
-    """A dataset as the ledger knows it.
+    """A dataset as the ledger knows it."""
 
-    Parameters
-    ----------
-    name
-        Unique within the ledger.
-    promise
-        What was promised for it, for ever.
-    fleet_nano, largest_nano
-        What releases about all systems together have spent, and what single releases of the system
-        that had most of them have, in billionths of the promise's measure.
-    households
-        How many households are registered.
-    elsewhere
-        The most that one of them has spent over all its meters and datasets, and the least that is
-        left of the smallest promise of one, in billionths; None where none of them has several.
-    allowed_nano
-        What the promise's schedule lets be spent by the end of this year, in billionths; None where
-        that is all of it.
-    """
-
-    name: str
-    promise: Promise
+    name: str  # unique within the ledger
+    promise: Promise  # what was promised for it, for ever
     fleet_nano: int
     largest_nano: int
-    households: int = 0
+    households: int = 0  # how many households are registered
     elsewhere: HouseholdSpending | None = None
     allowed_nano: int | None = None
 
@@ -472,21 +419,11 @@ class Question:
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """An answer that was drawn once and is kept.
+    """An answer that was drawn once and is kept."""
 
-    Parameters
-    ----------
-    value
-        The answer, as plain JSON types.
-    charge
-        The place of its charge in the dataset's chain.
-    fresh
-        Whether it was drawn now, rather than found.
-    """
-
-    value: Any
-    charge: int
-    fresh: bool
+    value: Any  # the answer, as plain JSON types
+    charge: int  # the place of its charge in the dataset's chain
+    fresh: bool  # whether it was drawn now, rather than found
 
 
 def account_of(dataset: str, system: str) -> str:

@@ -52,18 +52,7 @@ def household_spending(
     *,
     squared: bool,
 ) -> HouseholdSpending:
-    """Return what the households of a dataset have spent, there and elsewhere.
-
-    Parameters
-    ----------
-    connection, row
-        A transaction, and the dataset's row.
-    systems
-        Accounts whose households are meant; all of the dataset's when left out.
-    squared
-        Whether the loss of several meters together grows with the square of their number, as ρ
-        does; ε grows with their number.
-    """
+    """Return what the households of a dataset have spent, there and elsewhere."""
     concerned = select(members.c.household).where(members.c.dataset_id == row.id)
     if systems is not None:
         concerned = concerned.where(members.c.system.in_(systems))
@@ -93,11 +82,9 @@ def _per_dataset(meant: Any) -> Subquery:
 
 
 def _sums(each: Subquery, *, squared: bool) -> Subquery:
-    """Return what each household has spent, and the smallest promise that it is under.
-
-    A household with more meters than a promise names is outside of that promise, and has lost more
-    to its releases about all systems than they cost: that counts for its other promises.
-    """
+    """Return what each household has spent, and the smallest promise that it is under."""
+    # A household with more meters than a promise names is outside of that promise, and has lost
+    # more to its releases about all systems than they cost: that counts for its other promises.
     has = each.c.meters * each.c.meters if squared else each.c.meters
     named = datasets.c.meters * datasets.c.meters if squared else datasets.c.meters
     within = each.c.meters <= datasets.c.meters
@@ -141,15 +128,6 @@ def member_rows(connection: Connection, row: Row[Any]) -> list[dict[str, Any]]:
 
 
 def household_faults(connection: Connection, row: Row[Any], *, squared: bool) -> Iterator[str]:
-    """Yield what is wrong with whose the systems of a dataset are, and with what these have spent.
-
-    Parameters
-    ----------
-    connection, row
-        A transaction, and the dataset's row.
-    squared
-        As for :func:`~sunveil.ledger.statements.household_spending`.
-    """
     wrong = (
         select(func.count())
         .select_from(members)
@@ -184,10 +162,7 @@ def household_count(dataset_id: int) -> Any:
 
 
 def is_shared(dataset_id: int) -> Any:
-    """Return the query of whether a household of a dataset has another system, here or elsewhere.
-
-    The answer is 1 or 0.
-    """
+    # The answer is 1 or 0.
     others = members.alias()
     other = (others.c.dataset_id != members.c.dataset_id) | (others.c.system != members.c.system)
     found = (
@@ -201,11 +176,8 @@ def is_shared(dataset_id: int) -> Any:
 
 
 def count_two_keys(connection: Connection, row: Row[Any], homes: Iterable[SystemHome] = ()) -> int:
-    """Return how many systems, registered or about to be, are another household in another dataset.
-
-    Tables of two datasets may use one id for two systems. Where they do not, a household has two
-    keys, and what it has spent under one of them does not count for the other.
-    """
+    # Tables of two datasets may use one id for two systems. Where they do not, a household has two
+    # keys, and what it has spent under one of them does not count for the other.
     of_household = select(system_keys.c.name, system_keys.c.key).where(
         system_keys.c.kind == HOUSEHOLD
     )
@@ -229,43 +201,21 @@ def sharing(row: Row[Any]) -> Any:
 
 @dataclass(frozen=True, slots=True)
 class StoredState:
-    """What the database's tables hold of a dataset, beside its chain of entries.
+    """What the database's tables hold of a dataset, beside its chain of entries."""
 
-    Parameters
-    ----------
-    name, promise, total
-        Of the dataset; its promise as canonical JSON, the budget in billionths.
-    fleet_spent, largest_spent
-        Its counters, in billionths.
-    length, head
-        Where its chain is said to end.
-    accounts
-        What each account that spent something is said to have spent, in billionths.
-    shares
-        The share of each analyst and what is said to be spent of it, in billionths.
-    answers
-        Question, digest and series of each kept answer, by the place of its charge.
-    meters
-        How many meters of a household are said to count as one.
-    rosters
-        Digest of what each entry is said to have registered, by its place.
-    household_faults
-        What is wrong with households over all datasets.
-    """
-
-    name: str
-    promise: str
-    total: int
-    fleet_spent: int
-    largest_spent: int
-    length: int
-    head: str
+    name: str  # of the dataset; its promise as canonical JSON, the budget in billionths
+    promise: str  # of the dataset; its promise as canonical JSON, the budget in billionths
+    total: int  # of the dataset; its promise as canonical JSON, the budget in billionths
+    fleet_spent: int  # its counters, in billionths
+    largest_spent: int  # its counters, in billionths
+    length: int  # where its chain is said to end
+    head: str  # where its chain is said to end
     accounts: dict[str, int]
     shares: dict[str, tuple[int, int]]
     answers: dict[int, tuple[str, str, str | None]]
-    meters: int = 1
+    meters: int = 1  # how many meters of a household are said to count as one
     rosters: dict[int, str] = field(default_factory=dict)
-    household_faults: tuple[str, ...] = ()
+    household_faults: tuple[str, ...] = ()  # what is wrong with households over all datasets
 
 
 def find_row(connection: Connection, name: str) -> Row[Any]:
@@ -303,17 +253,7 @@ def as_dataset(connection: Connection, row: Row[Any]) -> Dataset:
 
 
 def append_entry(connection: Connection, row: Row[Any], kind: str, body: dict[str, Any]) -> int:
-    """Bind an entry to the end of a dataset's chain, and return its place.
-
-    Parameters
-    ----------
-    connection, row
-        A transaction, and the dataset's row that it holds.
-    kind
-        ``households``, ``charge``, ``answer``, ``analyst`` or ``withdrawn``.
-    body
-        What happened, as plain JSON types; the time is added, and the account that acts.
-    """
+    """Bind an entry to the end of a dataset's chain, and return its place."""
     acted = {} if kind == "answer" else actor_fields()
     tail = connection.execute(
         select(datasets.c.length, datasets.c.head).where(datasets.c.id == row.id)
@@ -329,17 +269,7 @@ def append_entry(connection: Connection, row: Row[Any], kind: str, body: dict[st
 
 
 def write_entry(connection: Connection, dataset_id: int, entry: Entry) -> None:
-    """Insert an entry as it is.
-
-    Parameters
-    ----------
-    connection
-        A transaction.
-    dataset_id
-        Primary key of the dataset's row.
-    entry
-        The entry.
-    """
+    """Insert an entry as it is."""
     connection.execute(
         insert(entries).values(
             dataset_id=dataset_id,
@@ -355,17 +285,7 @@ def write_entry(connection: Connection, dataset_id: int, entry: Entry) -> None:
 def entries_after(
     connection: Connection, dataset_id: int, place: int
 ) -> Sequence[tuple[Entry, str]]:
-    """Return a chain's later entries, each with the digest that the database holds for it.
-
-    Parameters
-    ----------
-    connection
-        A transaction.
-    dataset_id
-        Primary key of the dataset's row.
-    place
-        Entries after this place; 0 for all.
-    """
+    """Return a chain's later entries, each with the digest that the database holds for it."""
     found = connection.execute(
         select(entries)
         .where(entries.c.dataset_id == dataset_id, entries.c.place > place)
@@ -375,17 +295,7 @@ def entries_after(
 
 
 def entry_at(connection: Connection, dataset_id: int, place: int) -> Entry | None:
-    """Return an entry, or None where there is none or its digest does not fit it.
-
-    Parameters
-    ----------
-    connection
-        A transaction.
-    dataset_id
-        Primary key of the dataset's row.
-    place
-        The entry's place in the chain.
-    """
+    """Return an entry, or None where there is none or its digest does not fit it."""
     found = connection.execute(
         select(entries).where(entries.c.dataset_id == dataset_id, entries.c.place == place)
     ).one_or_none()
@@ -438,49 +348,23 @@ def present_year() -> int:
 
 @dataclass(frozen=True, slots=True)
 class StatedCharge:
-    """The charge of one question.
+    """The charge of one question."""
 
-    Parameters
-    ----------
-    place, question
-        Its place in the dataset's chain, and the digest of what was asked.
-    cost
-        What a household was charged at most, in the promise's measure.
-    meters
-        How many meters of one household it was charged for.
-    """
-
-    place: int
-    question: str
-    cost: float
-    meters: int
+    place: int  # its place in the dataset's chain, and the digest of what was asked
+    question: str  # its place in the dataset's chain, and the digest of what was asked
+    cost: float  # what a household was charged at most, in the promise's measure
+    meters: int  # how many meters of one household it was charged for
 
 
 @dataclass(frozen=True, slots=True)
 class LedgerStatement:
-    """A dataset's figures, all of the same moment.
+    """A dataset's figures, all of the same moment."""
 
-    Parameters
-    ----------
-    dataset
-        Its promise, and what has been spent.
-    mark
-        How long its chain is, and the digest of its last entry.
-    charges
-        How many charges are in it.
-    plain_epsilon
-        The sum of the ε of its releases for the household that spent most; None where one of them
-        is of ρ and has no ε, and under a promise with δ where households have several meters or
-        are in several datasets.
-    charge
-        The charge that was asked for; None where there is none.
-    """
-
-    dataset: Dataset
-    mark: HighWaterMark
-    charges: int
+    dataset: Dataset  # its promise, and what has been spent
+    mark: HighWaterMark  # how long its chain is, and the digest of its last entry
+    charges: int  # how many charges are in it
     plain_epsilon: float | None
-    charge: StatedCharge | None
+    charge: StatedCharge | None  # the charge that was asked for; None where there is none
 
     @property
     def spent_epsilon(self) -> float:
@@ -501,15 +385,7 @@ class LedgerStatement:
 def make_statement(
     connection: Connection, row: Row[Any], question: str | None = None
 ) -> LedgerStatement:
-    """Return what can be stated of a dataset within one transaction.
-
-    Parameters
-    ----------
-    connection, row
-        The transaction, and the dataset's row.
-    question
-        Digest of the question whose charge is stated, too.
-    """
+    """Return what can be stated of a dataset within one transaction."""
     dataset = as_dataset(connection, row)
     charged = (entries.c.dataset_id == row.id) & (entries.c.kind == "charge")
     count = connection.execute(select(func.count()).select_from(entries).where(charged)).scalar()
@@ -530,15 +406,7 @@ def make_statement(
 
 
 def plain_sum(charges: Iterable[dict[str, Any]], *, meters: int) -> float | None:
-    """Return the ε of charges, added up plainly for a household; None where one is of ρ.
-
-    Parameters
-    ----------
-    charges
-        The facts of their entries.
-    meters
-        How many meters a household has at most: all of them are in what is about all systems.
-    """
+    """Return the ε of charges, added up plainly for a household; None where one is of ρ."""
     fleet, own = 0, Counter[str]()
     for facts in charges:
         epsilon = facts["guarantee"].get("epsilon")

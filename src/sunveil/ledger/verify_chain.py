@@ -80,11 +80,10 @@ class Verdict:
 
 @dataclass(slots=True)
 class ChainReplay:
-    """A chain replayed from its beginning, and what it says was spent.
+    """A chain replayed from its beginning, and what it says was spent."""
 
-    It can be taken further as the chain grows. It stops at the first entry that is not as it was
-    written, and ``fault`` says which.
-    """
+    # It can be taken further as the chain grows. It stops at the first entry that is not as it was
+    # written, and `fault` says which.
 
     length: int = 0
     head: str = GENESIS
@@ -176,17 +175,7 @@ class ChainReplay:
 
 
 def verify(state: StoredState, replay: ChainReplay, mark_faults: Iterable[str]) -> Verdict:
-    """Compare what was recomputed from the chain with what the database says.
-
-    Parameters
-    ----------
-    state
-        What the database's tables hold.
-    replay
-        The chain, replayed to its end.
-    mark_faults
-        Faults that the high-water mark shows.
-    """
+    """Compare what was recomputed from the chain with what the database says."""
     faults = [*_faults(state, replay), *mark_faults]
     return Verdict(
         dataset=state.name,
@@ -233,15 +222,7 @@ def counter_faults(row: Any, replay: ChainReplay) -> Iterator[str]:
 
 
 def mark_faults(mark: HighWaterMark | None, digest_at_mark: str | None) -> Iterator[str]:
-    """Return the faults of a chain that a high-water mark shows.
-
-    Parameters
-    ----------
-    mark
-        The mark, where there is one.
-    digest_at_mark
-        Digest of the chain's entry at the mark's place, where there is one.
-    """
+    """Return the faults of a chain that a high-water mark shows."""
     if mark is None:
         yield NO_MARK
     elif digest_at_mark is None:
@@ -251,30 +232,15 @@ def mark_faults(mark: HighWaterMark | None, digest_at_mark: str | None) -> Itera
 
 
 class IntegrityCheck:
-    """Compares a ledger with what this process has seen of its chains, and with its marks.
-
-    Parameters
-    ----------
-    marks
-        The ledger's high-water marks.
-    """
+    """Compares a ledger with what this process has seen of its chains, and with its marks."""
 
     def __init__(self, marks: HighWaterMarks) -> None:
         self._marks = marks
         self._seen: dict[str, ChainReplay] = {}
 
     def check(self, connection: Connection, row: Row[Any], *, to_change: bool = True) -> None:
-        """Refuse a ledger that was changed by hand: all of it at first, then what is new.
-
-        The dataset's row is held, so that what is seen here is durable and stays.
-
-        Parameters
-        ----------
-        connection, row
-            A transaction, and the dataset's row.
-        to_change
-            Whether this dataset is about to change, which one that was withdrawn does not.
-        """
+        """Refuse a ledger that was changed by hand: all of it at first, then what is new."""
+        # The dataset's row is held, so that what is seen here is durable and stays.
         known = self._seen.pop(row.name, None)
         if known is not None and row.length < known.length:
             raise conflict_of(row.name, FORGOTTEN)
@@ -312,15 +278,7 @@ def moved_away(where: str) -> LedgerConflict:
 
 
 def verify_row(connection: Connection, row: Row[Any], mark: HighWaterMark | None) -> Verdict:
-    """Recompute a dataset's spending from its whole chain, and compare.
-
-    Parameters
-    ----------
-    connection, row
-        A transaction, and the dataset's row.
-    mark
-        The mark to hold it against.
-    """
+    """Recompute a dataset's spending from its whole chain, and compare."""
     replay = ChainReplay()
     replay.extend(entries_after(connection, row.id, 0))
     return verify(stored_state(connection, row), replay, faults_by_mark(connection, row, mark))
@@ -329,29 +287,13 @@ def verify_row(connection: Connection, row: Row[Any], mark: HighWaterMark | None
 def faults_by_mark(
     connection: Connection, row: Row[Any], mark: HighWaterMark | None
 ) -> Iterator[str]:
-    """Return the faults of a dataset's chain that a high-water mark shows.
-
-    Parameters
-    ----------
-    connection, row
-        A transaction, and the dataset's row that it holds.
-    mark
-        The mark, where there is one.
-    """
+    """Return the faults of a dataset's chain that a high-water mark shows."""
     there = None if mark is None else entry_at(connection, row.id, mark.length)
     return mark_faults(mark, None if there is None else there.digest)
 
 
 def kept_answer(connection: Connection, row: Row[Any], question_digest: str) -> Answer | None:
-    """Return the kept answer of a question, or None; refuse one that was changed since.
-
-    Parameters
-    ----------
-    connection, row
-        A transaction, and the dataset's row that it holds.
-    question_digest
-        Digest of the question.
-    """
+    """Return the kept answer of a question, or None; refuse one that was changed since."""
     found = connection.execute(
         select(answers).where(answers.c.dataset_id == row.id, answers.c.question == question_digest)
     ).one_or_none()
@@ -361,15 +303,6 @@ def kept_answer(connection: Connection, row: Row[Any], question_digest: str) -> 
 
 
 def answers_of_series(connection: Connection, row: Row[Any], series: str) -> list[Answer]:
-    """Return the kept answers of a series, oldest charge first; refuse one that was changed since.
-
-    Parameters
-    ----------
-    connection, row
-        A transaction, and the dataset's row.
-    series
-        Digest that they have in common.
-    """
     mine = (answers.c.dataset_id == row.id) & (answers.c.series == series)
     found = connection.execute(select(answers).where(mine).order_by(answers.c.charge)).all()
     return [_unchanged(connection, row, each) for each in found]

@@ -16,23 +16,13 @@ MOST_YEARS = 100
 
 @dataclass(frozen=True, slots=True)
 class YearlySchedule:
-    """When a promise may be spent: a start, and by the end of its n-th year n of its even parts.
+    """When a promise may be spent: a start, and by the end of its n-th year n of its even parts."""
 
-    What is left of a year can be spent in later ones. The start is for what is drawn once and then
-    stands, such as rows of single systems.
+    # What is left of a year can be spent in later ones. The start is for what is drawn once and
+    # then stands, such as rows of single systems.
 
-    Parameters
-    ----------
-    first
-        The first year, by the ledger's clock in UTC.
-    years
-        How many years, and so how many parts.
-    start
-        What may be spent from the first year on beside the parts, in the promise's measure.
-    """
-
-    first: int
-    years: int
+    first: int  # the first year, by the ledger's clock in UTC
+    years: int  # how many years, and so how many parts
     start: float = 0.0
 
     def __post_init__(self) -> None:
@@ -44,15 +34,7 @@ class YearlySchedule:
             )
 
     def allowed(self, total: int, year: int) -> int:
-        """Return what may be spent of a total by the end of a year, rounded down.
-
-        Parameters
-        ----------
-        total
-            The whole promise, in billionths.
-        year
-            A calendar year; nothing may be spent before the first.
-        """
+        """Return what may be spent of a total by the end of a year, rounded down."""
         if year < self.first:
             return 0
         start = min(to_nano_below(self.start), total)
@@ -74,20 +56,10 @@ class YearlySchedule:
 
 @dataclass(frozen=True, slots=True)
 class YearSpent:
-    """A year of a schedule, all amounts from the beginning to its end, in billionths.
+    """A year of a schedule, all amounts from the beginning to its end, in billionths."""
 
-    Parameters
-    ----------
-    year
-        The calendar year.
-    allowed
-        What may be spent by its end.
-    spent
-        What was, by the household that spent most; None for a year that has not begun.
-    """
-
-    year: int
-    allowed: int
+    year: int  # the calendar year
+    allowed: int  # what may be spent by its end
     spent: int | None
 
     def to_dict(self) -> dict[str, Any]:
@@ -103,14 +75,7 @@ class YearSpent:
 
 
 def spent_by_year(entries: Iterable[Entry]) -> dict[int, int]:
-    """Return what had been spent by the end of each year that something was spent in.
-
-    Parameters
-    ----------
-    entries
-        A dataset's chain, oldest first. Amounts are those of its own releases, of the system that
-        spent most.
-    """
+    """Return what had been spent by the end of each year that something was spent in."""
     found: dict[int, int] = {}
     fleet, accounts = 0, dict[str, int]()
     largest = 0
@@ -135,17 +100,7 @@ def year_of(facts: dict[str, Any]) -> int:
 def years_of(
     schedule: YearlySchedule, total: int, spent: dict[int, int], *, present: int
 ) -> list[YearSpent]:
-    """Return a schedule year by year, with what was spent.
-
-    Parameters
-    ----------
-    schedule, total
-        The schedule, and the whole promise in billionths.
-    spent
-        As :func:`spent_by_year` found it.
-    present
-        The year that it is now.
-    """
+    """Return a schedule year by year, with what was spent."""
     rows = []
     for year in range(schedule.first, schedule.first + schedule.years):
         known = [amount for at, amount in sorted(spent.items()) if at <= year]

@@ -27,43 +27,18 @@ from sunveil.meters.time_steps import (
 
 @dataclass(frozen=True, slots=True, eq=False)
 class RawSystem:
-    """One system as its source gives it.
+    """One system as its source gives it."""
 
-    Parameters
-    ----------
-    system_id
-        The curator's name of the system.
-    where
-        The name of the source, for messages.
-    rows
-        The row of each reading, from 1.
-    stamps
-        The stamps, in the order of the source.
-    values
-        The readings, NaN where empty. [``unit``]
-    unit
-        What the readings count.
-    notes
-        What was assumed so far.
-    net
-        Whether the source says that it is a net meter.
-    imported
-        What was taken from the grid, NaN where empty, where ``values`` are what was given to it.
-        [``unit``]
-    unit_known
-        Whether anybody said the unit.
-    """
-
-    system_id: str
-    where: str
-    rows: Rows
-    stamps: Stamps
-    values: NDArray[np.float64]
-    unit: Unit
-    notes: tuple[str, ...] = ()
-    net: bool = False
-    imported: NDArray[np.float64] | None = None
-    unit_known: bool = True
+    system_id: str  # the curator's name of the system
+    where: str  # the name of the source, for messages
+    rows: Rows  # the row of each reading, from 1
+    stamps: Stamps  # the stamps, in the order of the source
+    values: NDArray[np.float64]  # [`unit`] the readings, NaN where empty
+    unit: Unit  # what the readings count
+    notes: tuple[str, ...] = ()  # what was assumed so far
+    net: bool = False  # whether the source says that it is a net meter
+    imported: NDArray[np.float64] | None = None  # [`unit`]
+    unit_known: bool = True  # whether anybody said the unit
 
     def keep(self, which: NDArray[np.bool_]) -> RawSystem:
         """Return some of the rows."""
@@ -77,15 +52,7 @@ class RawSystem:
 
 
 def matched(first: RawSystem, other: RawSystem) -> NDArray[np.float64]:
-    """Return the readings of one source at the stamps of another, NaN where it has none.
-
-    Parameters
-    ----------
-    first
-        Whose stamps and unit they are brought to.
-    other
-        Whose readings they are.
-    """
+    """Return the readings of one source at the stamps of another, NaN where it has none."""
     if first.unit.is_energy != other.unit.is_energy:
         raise MeterError(f"{first.where} counts one way in energy and the other in power")
     ours, theirs = _stamp_codes(first.stamps), _stamp_codes(other.stamps)
@@ -103,11 +70,9 @@ def matched(first: RawSystem, other: RawSystem) -> NDArray[np.float64]:
 
 
 def added_up(parts: Sequence[RawSystem]) -> RawSystem:
-    """Return the sum of the tariffs of one register.
-
-    Where they are counted at the same times, a time without one of them has no sum; otherwise each
-    time has the tariff that holds then.
-    """
+    """Return the sum of the tariffs of one register."""
+    # Where they are counted at the same times, a time without one of them has no sum; otherwise
+    # each time has the tariff that holds then.
     first = parts[0]
     if len({each.unit.is_energy for each in parts}) > 1:
         raise MeterError(f"{first.where} counts one tariff in energy and another in power")
@@ -209,10 +174,8 @@ def to_record(raw: RawSystem, options: MeterOptions) -> Record:
 
 
 def _unit_is_sure(raw: RawSystem, options: MeterOptions) -> bool:
-    """Return whether the unit was declared, or the readings do not speak against the header's.
-
-    Loggers write watts without a decimal, and kilowatts of a home with several.
-    """
+    """Return whether the unit was declared, or the readings do not speak against the header's."""
+    # Loggers write watts without a decimal, and kilowatts of a home with several.
     if options.known_unit is not None:
         return True
     values = raw.values[np.isfinite(raw.values)]

@@ -35,84 +35,37 @@ from sunveil.meters.reading_options import AUTO, MeterOptions, parse_timezone
 
 @dataclass(frozen=True, slots=True, eq=False)
 class RoleCells:
-    """The columns of a table that hold what is read.
+    """The columns of a table that hold what is read."""
 
-    Parameters
-    ----------
-    where
-        The name of the file, for messages.
-    stem
-        The name of its system, where no column names them.
-    columns
-        All columns of the table.
-    roles
-        Which of them hold what.
-    rows
-        The number of each row, from 1.
-    time, date, system, kind, unit
-        Their cells: texts, or times where the file has types.
-    power
-        The cells of each column of readings: texts, or numbers where the file has types.
-    imported
-        Those of each column of what was taken from the grid, where a net meter counts it apart.
-    torn, short
-        Lines that have more cells than the header, and lines that have fewer.
-    separator
-        What stands between cells, where the table is a text.
-    zone
-        The clock that a file states beside its instants.
-    said
-        What the file says of itself outside its table: unit, timezone, label.
-    """
-
-    where: str
-    stem: str
-    columns: tuple[TableColumn, ...]
-    roles: ColumnRoles
-    rows: Rows
-    time: pa.Array
+    where: str  # the name of the file, for messages
+    stem: str  # the name of its system, where no column names them
+    columns: tuple[TableColumn, ...]  # all columns of the table
+    roles: ColumnRoles  # which of them hold what
+    rows: Rows  # the number of each row, from 1
+    time: pa.Array  # their cells: texts, or times where the file has types
     power: tuple[pa.Array, ...]
-    date: pa.Array | None = None
-    system: pa.Array | None = None
-    kind: pa.Array | None = None
-    unit: pa.Array | None = None
+    date: pa.Array | None = None  # their cells: texts, or times where the file has types
+    system: pa.Array | None = None  # their cells: texts, or times where the file has types
+    kind: pa.Array | None = None  # their cells: texts, or times where the file has types
+    unit: pa.Array | None = None  # their cells: texts, or times where the file has types
     imported: tuple[pa.Array, ...] = ()
     torn: NDArray[np.bool_] | None = None
     short: NDArray[np.bool_] | None = None
-    separator: str | None = None
-    zone: str | None = None
+    separator: str | None = None  # what stands between cells, where the table is a text
+    zone: str | None = None  # the clock that a file states beside its instants
     said: dict[str, str] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class RowReadings:
-    """The readings of a table, row by row; of a table of days, column after column.
+    """The readings of a table, row by row; of a table of days, column after column."""
 
-    Parameters
-    ----------
-    rows
-        The number of each row, from 1.
-    numbers
-        What the cells hold, read with a decimal point or with the mark that is declared.
-    commas, evidence
-        The numbers read with a decimal comma, and what each cell says of the mark, where it is for
-        each system to tell.
-    blank_stamp
-        Rows that have words or nothing where the stamp should be.
-    torn
-        Lines that have more cells than the header.
-    imported
-        The same rows with the numbers of what was taken from the grid, where it stands apart.
-    added
-        The same rows with the numbers of further columns that are added to these.
-    """
-
-    rows: Rows
+    rows: Rows  # the number of each row, from 1
     numbers: CellNumbers
     commas: NDArray[np.float64] | None
     evidence: NDArray[np.int8] | None
-    blank_stamp: NDArray[np.bool_]
-    torn: NDArray[np.bool_] | None
+    blank_stamp: NDArray[np.bool_]  # rows that have words or nothing where the stamp should be
+    torn: NDArray[np.bool_] | None  # lines that have more cells than the header
     imported: RowReadings | None = None
     added: tuple[RowReadings, ...] = ()
 
@@ -147,30 +100,12 @@ _SAMPLE = 200
 
 
 def read_arrow(content: Content, options: MeterOptions) -> RoleCells:
-    """Return the columns of a Parquet or Feather file that hold what is read.
-
-    Parameters
-    ----------
-    content
-        The file.
-    options
-        What the curator says of it.
-    """
+    """Return the columns of a Parquet or Feather file that hold what is read."""
     return cells_of_table(_table(content), options, where=content.name, stem=content.stem)
 
 
 def cells_of_table(table: pa.Table, options: MeterOptions, *, where: str, stem: str) -> RoleCells:
-    """Return the columns of a table with types that hold what is read.
-
-    Parameters
-    ----------
-    table
-        The table.
-    options
-        What the curator says of it.
-    where, stem
-        Its name for messages, and the name of its system where no column names them.
-    """
+    """Return the columns of a table with types that hold what is read."""
     names = table.column_names
     if any(pa.types.is_list(each) or pa.types.is_large_list(each) for each in table.schema.types):
         raise MeterError(
@@ -209,10 +144,8 @@ def _table(content: Content) -> pa.Table:
 
 
 def _sound(table: pa.Table) -> pa.Table:
-    """Return a table whose buffers have been checked, with every cell of text readable.
-
-    Bytes that are no text spoil their own cell alone.
-    """
+    """Return a table whose buffers have been checked, with every cell of text readable."""
+    # Bytes that are no text spoil their own cell alone.
     raw = pa.table(
         [_as_bytes(column) for column in table.columns],
         names=table.column_names,
@@ -244,17 +177,7 @@ def _column_as_text(column: pa.ChunkedArray) -> pa.ChunkedArray:
 
 
 def describe_column(column: pa.ChunkedArray, name: str, options: MeterOptions) -> TableColumn:
-    """Return what the type of a column says of it, and some cells where it is text.
-
-    Parameters
-    ----------
-    column
-        The column.
-    name
-        Its name.
-    options
-        Whether its cells may be looked at.
-    """
+    """Return what the type of a column says of it, and some cells where it is text."""
     found = typed_column(name, column.type)
     if found.is_time is not None or options.declared_only:
         return found
@@ -310,15 +233,7 @@ HEAD = 300
 
 
 def read_workbook(content: Content, options: MeterOptions) -> RoleCells:
-    """Return the columns of the first sheet of a workbook that holds times and readings.
-
-    Parameters
-    ----------
-    content
-        The file.
-    options
-        What the curator says of it.
-    """
+    """Return the columns of the first sheet of a workbook that holds times and readings."""
     problem: MeterError | None = None
     for rows in _sheets(content):
         try:
@@ -413,21 +328,7 @@ def cells_of_rows(
     numbers: Sequence[int] | None = None,
     said: dict[str, str] | None = None,
 ) -> RoleCells:
-    """Return the columns of a table of texts that hold what is read.
-
-    Parameters
-    ----------
-    columns, roles
-        Its columns, and which of them hold what.
-    body
-        The cells, row by row, without the header.
-    content
-        The file that they are from.
-    numbers
-        The number of each row; from 1 in their order when left out.
-    said
-        What the file says of itself outside its table: unit, timezone, label.
-    """
+    """Return the columns of a table of texts that hold what is read."""
 
     def column(at: int | None) -> pa.Array | None:
         if at is None:
@@ -469,15 +370,7 @@ _ANY_WIDTH = 1 << 40
 
 
 def read_text(content: Content, options: MeterOptions) -> RoleCells:
-    """Return the columns of a text table that hold what is read.
-
-    Parameters
-    ----------
-    content
-        The file.
-    options
-        What the curator says of it.
-    """
+    """Return the columns of a text table that hold what is read."""
     where = content.name
     with content.open() as file:
         lines = read_head(file)

@@ -138,16 +138,7 @@ def records_from_frame(
 
 
 def systems_of_frame(frame: pd.DataFrame, options: MeterOptions) -> list[Record | RefusedSystem]:
-    """Return the systems of a frame, long or wide: the record of each, or why there is none.
-
-    Parameters
-    ----------
-    frame
-        As for :func:`records_from_frame`; or indexed by time with a column for each system, of
-        which none is named as a column of readings, times or systems would be.
-    options
-        How to read it.
-    """
+    """Return the systems of a frame, long or wide: the record of each, or why there is none."""
     where = "the frame"
     instance("options", options, MeterOptions, give="MeterOptions")
     instance("frame", frame, pd.DataFrame, give="a pandas DataFrame of readings")
@@ -251,20 +242,7 @@ def record_of(
     system_id: str | None = None,
     **choices: Any,
 ) -> Record:
-    """Return the readings of one system as a record, whatever they come in.
-
-    Parameters
-    ----------
-    readings
-        A record, which is returned as it is; a series or a frame of pandas, polars or pyarrow; an
-        array or a list; or the path of a file that has one system.
-    times
-        The time of each reading, where the readings do not bring theirs.
-    system_id
-        The name of the system; that of the series or file when left out.
-    **choices
-        Fields of :class:`~sunveil.meters.MeterOptions`.
-    """
+    """Return the readings of one system as a record, whatever they come in."""
     if isinstance(readings, Record):
         _refuse_times(times, "a Record")
         return readings
@@ -277,15 +255,7 @@ def record_of(
 
 
 def series_of(readings: Any, times: Any = None) -> pd.Series[Any]:
-    """Return the readings of one system as a series indexed by time.
-
-    Parameters
-    ----------
-    readings
-        A series or a frame of pandas, polars or pyarrow, an array or a list.
-    times
-        The time of each reading, where the readings do not bring theirs.
-    """
+    """Return the readings of one system as a series indexed by time."""
     if isinstance(readings, pd.Series):
         return readings if times is None else _indexed(readings, times)
     if isinstance(readings, pd.DataFrame):
@@ -298,14 +268,7 @@ def series_of(readings: Any, times: Any = None) -> pd.Series[Any]:
 
 
 def times_of(times: Any) -> pd.DatetimeIndex:
-    """Return given times as an index.
-
-    Parameters
-    ----------
-    times
-        An index, a series or an array of times, of pandas, numpy, polars or pyarrow; or a list of
-        times or of texts as ``2024-06-01T12:00Z``.
-    """
+    """Return given times as an index."""
     if not isinstance(times, (pd.Index, pd.Series, np.ndarray)) and hasattr(
         times, "__arrow_c_stream__"
     ):

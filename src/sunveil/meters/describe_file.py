@@ -49,58 +49,25 @@ USUAL_PEAK = (0.1, 5000.0)
 
 @dataclass(frozen=True, slots=True)
 class SystemCheckup:
-    """What was read of one system: private to the curator.
+    """What was read of one system: private to the curator."""
 
-    Parameters
-    ----------
-    system_id
-        The curator's name of the system.
-    readings
-        How many there are.
-    first, last
-        The first and the last instant, in UTC.
-    interval_minutes
-        Length of an interval. [minutes]
-    unit, unit_known
-        What the readings were taken to count in, and whether anybody said so.
-    timezone
-        The clock of the stamps.
-    label, label_known
-        Which instant of its interval a stamp names, and whether anybody said so.
-    net
-        Whether it is a net meter.
-    missing
-        Share of the intervals of the span that have no reading.
-    longest_gap_days
-        The longest time without one. [days]
-    peak_kw
-        Nearly its highest power. [kW]
-    brightest_hour
-        When half of a mean day's generation is over, on the clock of the stamps; None where there
-        is none. [h]
-    doubts
-        What looks wrong, one sentence each.
-    notes
-        What the reader did, one sentence each.
-    """
-
-    system_id: str
-    readings: int
-    first: str
-    last: str
-    interval_minutes: float
-    unit: str
-    unit_known: bool
-    timezone: str
-    label: str
-    label_known: bool
-    net: bool
-    missing: float
-    longest_gap_days: float
-    peak_kw: float
-    brightest_hour: float | None
-    doubts: tuple[str, ...]
-    notes: tuple[str, ...]
+    system_id: str  # the curator's name of the system
+    readings: int  # how many there are
+    first: str  # the first and the last instant, in UTC
+    last: str  # the first and the last instant, in UTC
+    interval_minutes: float  # [minutes] length of an interval
+    unit: str  # what the readings were taken to count in, and whether anybody said so
+    unit_known: bool  # what the readings were taken to count in, and whether anybody said so
+    timezone: str  # the clock of the stamps
+    label: str  # which instant of its interval a stamp names, and whether anybody said so
+    label_known: bool  # which instant of its interval a stamp names, and whether anybody said so
+    net: bool  # whether it is a net meter
+    missing: float  # share of the intervals of the span that have no reading
+    longest_gap_days: float  # [days] the longest time without one
+    peak_kw: float  # [kW] nearly its highest power
+    brightest_hour: float | None  # [h]
+    doubts: tuple[str, ...]  # what looks wrong, one sentence each
+    notes: tuple[str, ...]  # what the reader did, one sentence each
 
     @property
     def days(self) -> float:
@@ -116,17 +83,8 @@ class SystemCheckup:
 
 
 def check_record(record: Record) -> SystemCheckup:
-    """Return what was read of a system, and what looks wrong with it.
-
-    Parameters
-    ----------
-    record
-        The readings.
-
-    Privacy
-    -------
-    None: readings are looked at.
-    """
+    """Return what was read of a system, and what looks wrong with it."""
+    # None: readings are looked at.
     step = np.timedelta64(round(60.0 * record.interval_minutes), "s")
     days = np.diff(record.times) / np.timedelta64(1, "D")
     whole = int((record.times[-1] - record.times[0]) / step) + 1

@@ -88,24 +88,12 @@ _WIDE_MARKS = (b"\xff\xfe", b"\xfe\xff")
 
 @dataclass(frozen=True, slots=True)
 class Content:
-    """One table-like thing to read: a file, or what was packed inside one.
+    """One table-like thing to read: a file, or what was packed inside one."""
 
-    Parameters
-    ----------
-    name
-        Its name, without folders and without what a packing adds to it.
-    path
-        Where it lies; None for what was unpacked into ``data``.
-    data
-        Its bytes, where it was packed.
-    problem
-        Why it could not be unpacked.
-    """
-
-    name: str
-    path: Path | None = None
-    data: bytes | None = None
-    problem: MeterError | None = None
+    name: str  # its name, without folders and without what a packing adds to it
+    path: Path | None = None  # where it lies; None for what was unpacked into `data`
+    data: bytes | None = None  # its bytes, where it was packed
+    problem: MeterError | None = None  # why it could not be unpacked
 
     def open(self) -> BinaryIO:
         """Return it opened for reading; the caller closes it."""
@@ -154,10 +142,8 @@ def kind_of(path: Path) -> FileKind:
 
 
 def contents_of(path: Path) -> Iterator[Content]:
-    """Yield what is to be read of a file: itself, or what is packed inside it.
-
-    What cannot be unpacked is there too, and raises its reason when it is opened.
-    """
+    """Yield what is to be read of a file: itself, or what is packed inside it."""
+    # What cannot be unpacked is there too, and raises its reason when it is opened.
     yield from _unpacked(Content(path.name, path), depth=0)
 
 
@@ -334,19 +320,9 @@ def cut(line: str, separator: str) -> list[str]:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class LineBlock:
-    """Some lines of a file, cut into cells.
+    """Some lines of a file, cut into cells."""
 
-    Parameters
-    ----------
-    cells
-        All cells, line after line, without spaces and quotes around them.
-    first
-        Where the cells of each line begin among them, and where the last one ends.
-    rows
-        The number of each line, from 1 at the first one below what was skipped.
-    """
-
-    cells: pa.StringArray
+    cells: pa.StringArray  # all cells, line after line, without spaces and quotes around them
     first: NDArray[np.int64]
     rows: NDArray[np.int64]
 
@@ -358,18 +334,7 @@ class LineBlock:
     def column(
         self, place: int, *, width: int, private: tuple[int, int] | None = None
     ) -> pa.StringArray:
-        """Return the cells of one column, null where a line does not have it.
-
-        Parameters
-        ----------
-        place
-            The column, from 0.
-        width
-            How many columns the header has.
-        private
-            The first and the last of the columns whose cells may hold separators that tear a line
-            apart: these are then null, and what stands after them is counted from the line's end.
-        """
+        """Return the cells of one column, null where a line does not have it."""
         counts = self.counts
         at = self.first[:-1] + place
         have = counts > place
@@ -397,22 +362,7 @@ def iter_blocks(
     width: int,
     private: tuple[int, int] | None = None,
 ) -> Iterator[LineBlock]:
-    """Yield the lines of a text file below some that are skipped, cut into cells.
-
-    Parameters
-    ----------
-    file
-        The file, at its start.
-    skip
-        How many lines to skip.
-    separator
-        What stands between cells.
-    width
-        How many columns the header has.
-    private
-        The first and the last of the columns whose cells may hold anything: see
-        :meth:`LineBlock.column`.
-    """
+    """Yield the lines of a text file below some that are skipped, cut into cells."""
     seen = 0
     for lines in _line_arrays(file):
         rows = np.arange(seen, seen + len(lines), dtype=np.int64) - skip + 1
@@ -456,11 +406,9 @@ def _cut_block(
 
 
 def _cells_of(line: str, separator: str, width: int, private: tuple[int, int] | None) -> list[str]:
-    """Return the cells of a line with quotes, such that no private cell moves another.
-
-    Quotes hold separators together only where a line has more of them than the header. Where quotes
-    in private cells make that unclear, the public cells are counted from both ends.
-    """
+    """Return the cells of a line with quotes, such that no private cell moves another."""
+    # Quotes hold separators together only where a line has more of them than the header. Where
+    # quotes in private cells make that unclear, the public cells are counted from both ends.
     raw, quoted = line.split(separator), cut(line, separator)
     if len(quoted) < len(raw) and _is_as_wide(raw, width):
         first, last = private or (width, width)
@@ -549,18 +497,7 @@ def _narrowed(data: bytes, encoding: str) -> bytes:
 def read_text_table(
     path: Path, *, where: str, private: Collection[str] = ()
 ) -> dict[str, pa.StringArray]:
-    """Return the columns of a plain CSV file as texts, by their names; empty cells are null.
-
-    Parameters
-    ----------
-    path
-        The file, plain or packed; its first line that is not empty names the columns.
-    where
-        Its name, for messages.
-    private
-        Columns whose cells decide on nothing but themselves: one with separators in it leaves the
-        other columns of its line as they are.
-    """
+    """Return the columns of a plain CSV file as texts, by their names; empty cells are null."""
     found = list(contents_of(path))
     if len(found) != 1 or found[0].kind is not FileKind.TEXT:
         raise MeterError(f"{where} is not one text table: give CSV with a header, or Parquet")
@@ -594,11 +531,9 @@ def _plain_table(
 def _whole_rows(
     lines: pa.StringArray, separator: str, width: int, private: tuple[int, int] | None
 ) -> pa.StringArray:
-    """Put rows together again whose quoted cells hold line breaks.
-
-    Cells alone are counted: a line that has a quote and fewer of them than the header goes on in
-    the lines below it, up to as many. A line that has them all is never joined to another.
-    """
+    """Put rows together again whose quoted cells hold line breaks."""
+    # Cells alone are counted: a line that has a quote and fewer of them than the header goes on in
+    # the lines below it, up to as many. A line that has them all is never joined to another.
     begun = np.asarray(pc.count_substring(lines, separator), dtype=np.int64) + 1
     further = begun.copy()
     quoted = np.flatnonzero(np.asarray(pc.match_substring(lines, '"'), dtype=bool))
@@ -641,10 +576,8 @@ def _without_blanks(column: pa.StringArray) -> pa.StringArray:
 
 
 def coded(cells: pa.Array) -> tuple[pa.StringArray, NDArray[np.int64]]:
-    """Return the different texts among cells, and the number of each cell's text.
-
-    Cells without anything in them are the empty text.
-    """
+    """Return the different texts among cells, and the number of each cell's text."""
+    # Cells without anything in them are the empty text.
     if not pa.types.is_dictionary(cells.type):
         cells = pc.fill_null(cells.cast(pa.string()), "").dictionary_encode()
     texts = cells.dictionary.cast(pa.string())

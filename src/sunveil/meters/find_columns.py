@@ -30,19 +30,7 @@ from sunveil.meters.record import Label
 def kind_of_rows(
     kinds: Sequence[str], options: MeterOptions, *, where: str, strict: bool
 ) -> NDArray[np.bool_]:
-    """Return which kinds of rows are generation.
-
-    Parameters
-    ----------
-    kinds
-        What the rows of a system count, each once.
-    options
-        ``power_column`` names the kind of rows to read.
-    where
-        The name of the table, for messages.
-    strict
-        Whether rows of several kinds are refused where none is known as generation.
-    """
+    """Return which kinds of rows are generation."""
     folded = [fold(each) for each in kinds]
     wanted = None if options.power_column is None or not strict else fold(options.power_column)
     if wanted is None:
@@ -70,20 +58,8 @@ def kind_of_rows(
 def kinds_of_flows(
     kinds: Sequence[str], options: MeterOptions, *, strict: bool
 ) -> tuple[list[NDArray[np.bool_]], list[NDArray[np.bool_]]] | None:
-    """Return which kinds of rows are what was given to the grid and which what was taken from it.
-
-    Those of several tariffs stand apart. None where there is not one register of each, or where
-    there are rows of generation and nobody asks for the net.
-
-    Parameters
-    ----------
-    kinds
-        What the rows of a system count, each once.
-    options
-        Whether the net is asked for.
-    strict
-        Whether ``power_column`` names a kind of rows, and not a column.
-    """
+    # Those of several tariffs stand apart. None where there is not one register of each, or where
+    # there are rows of generation and nobody asks for the net.
     folded = [fold(each) for each in kinds]
     if strict and options.power_column is not None:
         return None
@@ -111,10 +87,8 @@ def _of_one_register(folded: Sequence[str], words: frozenset[str]) -> list[str]:
 def find_day_columns(
     columns: Sequence[TableColumn],
 ) -> tuple[tuple[int, ...], tuple[float, ...]] | None:
-    """Return the columns of readings of a table of days, and what the clock shows at each.
-
-    Their names are times of day, or count the intervals of a day from 1 or 0.
-    """
+    """Return the columns of readings of a table of days, and what the clock shows at each."""
+    # Their names are times of day, or count the intervals of a day from 1 or 0.
     for size in (288, 144, 96, 72, 48, 24):
         for start in range(len(columns) - size, -1, -1):
             names = [column.name for column in columns[start : start + size]]
@@ -142,10 +116,8 @@ def _minutes_of_day(names: Sequence[str]) -> tuple[float, ...] | None:
 
 
 def clock_minutes(names: Sequence[str]) -> list[float] | None:
-    """Return the minutes since midnight that names of columns say, None where one says none.
-
-    ``0:30``, ``0030``, ``00:00-00:30`` (the first of two), ``24:00``.
-    """
+    """Return the minutes since midnight that names of columns say, None where one says none."""
+    # `0:30`, `0030`, `00:00-00:30` (the first of two), `24:00`.
     minutes = []
     for name in names:
         found = re.match(
@@ -160,19 +132,7 @@ def clock_minutes(names: Sequence[str]) -> list[float] | None:
 
 
 def find_position(columns: Sequence[TableColumn], name: str, option: str, where: str) -> int:
-    """Return the place of a column that the curator names, or numbers from 1.
-
-    Parameters
-    ----------
-    columns
-        All columns.
-    name
-        The column's name or number.
-    option
-        The parameter that names it.
-    where
-        The name of the table, for messages.
-    """
+    """Return the place of a column that the curator names, or numbers from 1."""
     names = [column.name for column in columns]
     if name in names:
         return names.index(name)
@@ -222,17 +182,7 @@ def suggest_systems(columns: Sequence[TableColumn]) -> str:
 def first_named(
     columns: Sequence[TableColumn], usual: Sequence[str], taken: set[int | None]
 ) -> int | None:
-    """Return the column that has the first of some usual names that any has, None without one.
-
-    Parameters
-    ----------
-    columns
-        All columns.
-    usual
-        Folded names, the first of which wins.
-    taken
-        Columns that hold something else.
-    """
+    """Return the column that has the first of some usual names that any has, None without one."""
     folded = {column.folded: at for at, column in reversed(list(enumerate(columns)))}
     return next((folded[n] for n in usual if n in folded and folded[n] not in taken), None)
 
@@ -246,21 +196,7 @@ def mostly_holds(column: TableColumn, test: Callable[[str], bool]) -> bool:
 def find_readings(
     columns: Sequence[TableColumn], options: MeterOptions, taken: set[int | None], where: str
 ) -> tuple[tuple[int, ...], tuple[int, ...], bool]:
-    """Return the columns of readings, those of what was taken from the grid, and whether it is net.
-
-    Several of either are added up.
-
-    Parameters
-    ----------
-    columns
-        All columns, with cells only where these may decide.
-    options
-        Which columns the curator names, and whether they are a net meter's.
-    taken
-        Columns that hold something else.
-    where
-        The name of the table, for messages.
-    """
+    # Several of either are added up.
     if options.power_column is not None:
         places = find_positions(columns, options.power_column, "power_column", where)
         return places, (), options.net
@@ -282,10 +218,8 @@ def find_readings(
 
 
 def _tariffs(columns: Sequence[TableColumn], places: Sequence[int]) -> tuple[int, ...]:
-    """Return one column, or those of all tariffs of one register; none of any others.
-
-    A column of all tariffs together goes before those of each.
-    """
+    """Return one column, or those of all tariffs of one register; none of any others."""
+    # A column of all tariffs together goes before those of each.
     if len(places) < 2:
         return tuple(places)
     names = [re.sub(r"\b([km] ?)?wh?\b", "", fold(columns[at].label)).strip() for at in places]
@@ -323,19 +257,10 @@ def _named_flows(
 def find_flows(
     columns: Sequence[TableColumn], taken: set[int | None]
 ) -> tuple[list[int], list[int]]:
-    """Return the columns of what was given to the grid and of what was taken from it.
-
-    They are those with the first of the words of ``EXPORTS`` and
-    ``IMPORTS`` that any column has. There are none where what was given has a word that means it
-    only beside what was taken, nor among columns that are called generation.
-
-    Parameters
-    ----------
-    columns
-        All columns.
-    taken
-        Columns that hold something else.
-    """
+    """Return the columns of what was given to the grid and of what was taken from it."""
+    # They are those with the first of the words of `EXPORTS` and `IMPORTS` that any column has.
+    # There are none where what was given has a word that means it only beside what was taken, nor
+    # among columns that are called generation.
     rest = [
         at
         for at, column in enumerate(columns)
@@ -503,47 +428,19 @@ def _is_index(column: TableColumn) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class ColumnRoles:
-    """What the columns of a table hold, by their positions.
+    """What the columns of a table hold, by their positions."""
 
-    Parameters
-    ----------
-    time
-        Stamps, or times of day where ``date`` holds the dates.
-    power
-        Readings: one column, several that are added up, or many where each row is a day. What was
-        given to the grid, where ``imported`` is what was taken from it.
-    date
-        Dates, where they stand apart.
-    system
-        Names of systems; None for a table of one system.
-    minutes
-        Where each row is a day, what the clock shows at each column of readings. [min]
-    kind
-        What the readings of a row count, where rows of several kinds stand in one table.
-    unit
-        The unit of a row, where a column says it.
-    label
-        Which instant of its interval a stamp names, where the header says it.
-    register
-        What the header says of a register that counts up.
-    imported
-        What a net meter counts as taken from the grid, where it counts both ways apart: one column,
-        or several that are added up.
-    net
-        Whether the columns are a net meter's, as the curator or the header says.
-    """
-
-    time: int
+    time: int  # stamps, or times of day where `date` holds the dates
     power: tuple[int, ...]
-    date: int | None = None
-    system: int | None = None
-    minutes: tuple[float, ...] | None = None
+    date: int | None = None  # dates, where they stand apart
+    system: int | None = None  # names of systems; None for a table of one system
+    minutes: tuple[float, ...] | None = None  # [min]
     kind: int | None = None
-    unit: int | None = None
+    unit: int | None = None  # the unit of a row, where a column says it
     label: Label | None = None
-    register: Register | None = None
+    register: Register | None = None  # what the header says of a register that counts up
     imported: tuple[int, ...] = ()
-    net: bool = False
+    net: bool = False  # whether the columns are a net meter's, as the curator or the header says
 
     @property
     def counted(self) -> tuple[int, ...]:
@@ -552,19 +449,9 @@ class ColumnRoles:
 
 
 def find_roles(columns: Sequence[TableColumn], options: MeterOptions, *, where: str) -> ColumnRoles:
-    """Return the columns to read, as the options say or as the header does.
-
-    The cells of columns decide only where they are given, which they are not for private releases.
-
-    Parameters
-    ----------
-    columns
-        All columns of the table, in order.
-    options
-        Which columns the curator names.
-    where
-        The name of the table, for messages.
-    """
+    """Return the columns to read, as the options say or as the header does."""
+    # The cells of columns decide only where they are given, which they are not for private
+    # releases.
     system = _find_system(columns, options, where)
     days = find_day_columns(columns)
     if (days is not None and options.power_column is None) or (days and _is_kind(columns, options)):

@@ -45,30 +45,14 @@ _IS_DER = 0x0008
 
 @dataclass(frozen=True, slots=True)
 class ReadingType:
-    """What the counts of a meter reading mean, in ESPI's codes.
+    """What the counts of a meter reading mean, in ESPI's codes."""
 
-    Parameters
-    ----------
-    flow
-        Direction of the energy, seen from the utility.
-    multiplier
-        Power of ten that counts are multiplied by.
-    uom
-        Unit of measure: 72 for Wh, 38 for W.
-    accumulation
-        Whether counts are of intervals or of a register.
-    commodity
-        What is metered: electricity, gas, water.
-    interval
-        Usual length of an interval. [s]
-    """
-
-    flow: int
-    multiplier: int
-    uom: int
-    accumulation: int
-    commodity: int
-    interval: int
+    flow: int  # direction of the energy, seen from the utility
+    multiplier: int  # power of ten that counts are multiplied by
+    uom: int  # unit of measure: 72 for Wh, 38 for W
+    accumulation: int  # whether counts are of intervals or of a register
+    commodity: int  # what is metered: electricity, gas, water
+    interval: int  # [s] usual length of an interval
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,18 +81,9 @@ class _Entry:
 def read_green_button(
     content: Content, options: MeterOptions
 ) -> Iterator[RawSystem | RefusedSystem]:
-    """Read the generation at each usage point of a Green Button feed, or its net meter.
-
-    Each usage point stands alone: one that cannot be used is refused, and raises its reason where
-    it is the only one.
-
-    Parameters
-    ----------
-    content
-        The file.
-    options
-        How to read it.
-    """
+    """Read the generation at each usage point of a Green Button feed, or its net meter."""
+    # Each usage point stands alone: one that cannot be used is refused, and raises its reason where
+    # it is the only one.
     where = content.name
     entries = _entries(_parse(content))
     points = _by_point(entries)
@@ -306,19 +281,7 @@ def _is_electric(flows: list[_Flow]) -> bool:
 def _systems(
     flows: list[_Flow], point: _Entry | None, options: MeterOptions, *, where: str
 ) -> Iterator[RawSystem]:
-    """Yield the systems at a usage point: its generation, or its net meter.
-
-    Parameters
-    ----------
-    flows
-        What it counts.
-    point
-        Its entry, where the feed has it.
-    options
-        What the curator says of the feed.
-    where
-        Its name, for messages.
-    """
+    """Yield the systems at a usage point: its generation, or its net meter."""
     groups = [(each.kind, each.blocks) for each in flows if each.kind is not None]
     if len(groups) < len(flows):
         raise MeterError(

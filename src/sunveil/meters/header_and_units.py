@@ -192,15 +192,7 @@ def only_plausible_unit(values: NDArray[np.float64]) -> tuple[Unit | None, str]:
 
 
 def missing_unit(where: str, column: str) -> MeterError:
-    """Return the error for readings whose unit nobody says.
-
-    Parameters
-    ----------
-    where
-        The name of the source.
-    column
-        The name of the column of readings, empty where it has none.
-    """
+    """Return the error for readings whose unit nobody says."""
     named = f"column {column!r}" if column else "readings"
     return MeterError(
         f"{where} does not clearly say the unit of its {named}:"
@@ -439,26 +431,12 @@ _DIGITS = re.compile(r"(?<![A-Za-z^-])\d")
 
 @dataclass(frozen=True, slots=True)
 class TableColumn:
-    """What is known of a column before its readings are looked at.
+    """What is known of a column before its readings are looked at."""
 
-    Parameters
-    ----------
-    name
-        Its name in the header.
-    below
-        What stands below its name, in rows of units and the like.
-    cells
-        Some of its first cells; none where they must not be looked at.
-    is_time, is_number
-        What its type in the file says; None where the file has no types.
-    is_sure
-        Whether its name is one, and not a cell of a row that was taken for a header.
-    """
-
-    name: str
-    below: tuple[str, ...] = ()
-    cells: tuple[str, ...] = ()
-    is_time: bool | None = None
+    name: str  # its name in the header
+    below: tuple[str, ...] = ()  # what stands below its name, in rows of units and the like
+    cells: tuple[str, ...] = ()  # some of its first cells; none where they must not be looked at
+    is_time: bool | None = None  # what its type in the file says; None where the file has no types
     is_number: bool | None = None
     is_sure: bool = True
 
@@ -480,30 +458,14 @@ class TableColumn:
 
 @dataclass(frozen=True, slots=True)
 class TableHead:
-    """The header of a text table.
+    """The header of a text table."""
 
-    Parameters
-    ----------
-    separator
-        What stands between cells.
-    above
-        How many lines stand above the header.
-    skip
-        How many lines stand above the first row of readings.
-    columns
-        The columns, in order.
-    named
-        Whether there is a row of names.
-    decimal
-        The decimal mark, where a line above the header states it.
-    """
-
-    separator: str
-    above: int
-    skip: int
-    columns: tuple[TableColumn, ...]
-    named: bool = True
-    decimal: str | None = None
+    separator: str  # what stands between cells
+    above: int  # how many lines stand above the header
+    skip: int  # how many lines stand above the first row of readings
+    columns: tuple[TableColumn, ...]  # the columns, in order
+    named: bool = True  # whether there is a row of names
+    decimal: str | None = None  # the decimal mark, where a line above the header states it
 
 
 def fold(text: str) -> str:
@@ -515,17 +477,7 @@ def fold(text: str) -> str:
 
 
 def find_head(lines: Sequence[str], options: MeterOptions, *, where: str) -> TableHead:
-    """Return the header of a text table: the first line that names columns, above any reading.
-
-    Parameters
-    ----------
-    lines
-        The first lines of the file.
-    options
-        What the curator says of it.
-    where
-        The name of the file, for messages.
-    """
+    """Return the header of a text table: the first line that names columns, above any reading."""
     if not any(line.strip() for line in lines):
         raise MeterError(f"{where} is empty")
     names_at = _declared_names(lines, options) if options.declared_only else None
@@ -552,11 +504,9 @@ def _declared_names(lines: Sequence[str], options: MeterOptions) -> int | None:
 
 
 def _first_names(lines: Sequence[str], options: MeterOptions) -> int | None:
-    """Return the first line that names a column of times which the next line with a stamp has.
-
-    One that names other columns too goes before one that does not. No reading has a say: all of
-    them stand below the first line with a stamp. Text in quotes names no column.
-    """
+    """Return the first line that names a column of times which the next line with a stamp has."""
+    # One that names other columns too goes before one that does not. No reading has a say: all of
+    # them stand below the first line with a stamp. Text in quotes names no column.
     found: list[tuple[int, bool, set[int]]] = []
     sure: list[int] = []
     behind = options.skip_rows or 0
@@ -588,10 +538,8 @@ def _behind_quotes(lines: Sequence[str], at: int, options: MeterOptions) -> int:
 
 
 def _named_in(ways: Sequence[Sequence[str]], options: MeterOptions) -> tuple[bool, set[int]] | None:
-    """Return whether a line names other columns beside times, and the places of those.
-
-    None where it names no column of times. Places are counted from both ends of the line.
-    """
+    """Return whether a line names other columns beside times, and the places of those."""
+    # None where it names no column of times. Places are counted from both ends of the line.
     own = (options.time_column, options.date_column)
     times = {*TIMES, *DATES, *(fold(each) for each in own if each)}
     others = {*CLOCKS, *SYSTEMS}
@@ -643,21 +591,8 @@ def find_columns(
     where: str,
     names_at: int | None = None,
 ) -> tuple[int, int, tuple[TableColumn, ...], bool]:
-    """Return how many rows stand above the header and above the readings, and the columns.
-
-    The last is whether the columns have names.
-
-    Parameters
-    ----------
-    rows
-        The cells of the first rows.
-    options
-        What the curator says of them.
-    where
-        The name of the table, for messages.
-    names_at
-        The row of names, where it is known.
-    """
+    """Return how many rows stand above the header and above the readings, and the columns."""
+    # The last is whether the columns have names.
     above = options.skip_rows or 0
     if names_at is None:
         first = _first_data_row(rows, above)
@@ -725,10 +660,8 @@ def _find_separator(lines: Sequence[str], above: int) -> str:
 
 
 def _first_data_row(rows: Sequence[Sequence[str]], above: int) -> int | None:
-    """Return the first row with a stamp that the next row with any has at the same place too.
-
-    Rows between them are narrower: the remains of a line that was torn apart.
-    """
+    """Return the first row with a stamp that the next row with any has at the same place too."""
+    # Rows between them are narrower: the remains of a line that was torn apart.
     filled = [at for at in range(above, min(len(rows), _DEEPEST + 100)) if any(rows[at])]
     stamped = [(at, places) for at in filled if (places := _stamped(rows[at]))]
     for (at, places), (after, others) in pairwise(stamped):
@@ -810,10 +743,7 @@ def _is_readings(cells: Sequence[str]) -> bool:
 def _unnamed(
     rows: Sequence[Sequence[str]], options: MeterOptions, where: str
 ) -> tuple[TableColumn, ...]:
-    """Return the columns of a table without a header; for a release, those numbered by the curator.
-
-    How many cells a line has depends on what its readings hold.
-    """
+    # How many cells a line has depends on what its readings hold.
     if not options.declared_only:
         width = len(_stripped(rows[0])) if rows else 0
         columns = range(max(width, 1))

@@ -75,15 +75,7 @@ class _Table:
 
 
 def read_json(content: Content, options: MeterOptions) -> list[RoleCells]:
-    """Return the tables of a JSON file.
-
-    Parameters
-    ----------
-    content
-        The file.
-    options
-        What the curator says of it.
-    """
+    """Return the tables of a JSON file."""
     with content.open() as file:
         found = parse_json(file.read(), where=content.name)
     said = _said(found)
@@ -117,18 +109,9 @@ def _columns(
 
 
 def parse_json(data: bytes, *, where: str) -> Any:
-    """Return what JSON holds, whole numbers as texts; what is damaged spoils its object alone.
-
-    Of a damaged object in a list, or on a line of its own, the keys with values that can be read
-    are kept.
-
-    Parameters
-    ----------
-    data
-        A file.
-    where
-        Its name, for messages.
-    """
+    """Return what JSON holds, whole numbers as texts; what is damaged spoils its object alone."""
+    # Of a damaged object in a list, or on a line of its own, the keys with values that can be read
+    # are kept.
     text = decode(data).removeprefix("\ufeff").strip()
     for attempt in (str, _shallow, _mended):
         try:
@@ -155,10 +138,7 @@ def _shallow(text: str) -> str:
 
 
 def _mended(text: str) -> str:
-    """Return the objects of a list, or one from each line, with damaged ones cut to what is read.
-
-    A damaged object ends where the next one begins, or with its line.
-    """
+    # A damaged object ends where the next one begins, or with its line.
     boundary = _BOUNDARY.search(text)
     if boundary is not None and not boundary[1]:
         lines = [line.strip() for line in text.split("\n") if line.strip()]
@@ -214,10 +194,8 @@ def _is_solaredge(found: Any) -> bool:
 def _solaredge(
     found: Mapping[str, Any], options: MeterOptions, content: Content
 ) -> Iterator[_Table]:
-    """Yield the readings of SolarEdge's energy, power, energyDetails and powerDetails.
-
-    Stamps are the start of their interval on the site's own clock.
-    """
+    """Yield the readings of SolarEdge's energy, power, energyDetails and powerDetails."""
+    # Stamps are the start of their interval on the site's own clock.
     for inner in found.values():
         if not isinstance(inner, dict) or "timeUnit" not in inner:
             continue
@@ -352,10 +330,8 @@ class _Group:
 def _tables_of_objects(
     objects: Objects, options: MeterOptions, content: Content, said: dict[str, str]
 ) -> list[RoleCells]:
-    """Return a table for each meaning that the keys of objects have; mostly there is one.
-
-    An object that lacks a reading is a blank row where most objects of its system are.
-    """
+    """Return a table for each meaning that the keys of objects have; mostly there is one."""
+    # An object that lacks a reading is a blank row where most objects of its system are.
     by_keys: dict[tuple[str, ...], list[int]] = {}
     for number, each in enumerate(objects):
         by_keys.setdefault(tuple(each), []).append(number)

@@ -48,17 +48,7 @@ def is_nem12(lines: Sequence[str]) -> bool:
 def read_nem12(
     content: Content, options: MeterOptions
 ) -> Iterator[tuple[RawSystem | RefusedSystem, MeterOptions]]:
-    """Yield the generation of every meter of a NEM12 file, or a net meter's both ways.
-
-    Parameters
-    ----------
-    content
-        The file.
-    options
-        ``power_column`` names the register, such as B1, where one counts all of the generation;
-        otherwise what all B registers give to the grid less what all E registers take from it is
-        read. ``timezone`` names the clock, where it is not market time.
-    """
+    """Yield the generation of every meter of a NEM12 file, or a net meter's both ways."""
     channels: dict[str, list[_Channel]] = {}
     with content.open() as file:
         for channel in _channels(iter_lines(file)):

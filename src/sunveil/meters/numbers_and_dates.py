@@ -96,24 +96,12 @@ _SAMPLE = 200
 
 @dataclass(frozen=True, slots=True, eq=False)
 class ReadStamps:
-    """What stamps say.
+    """What stamps say."""
 
-    Parameters
-    ----------
-    wall
-        What the clock showed, ``NO_TIME`` where a stamp cannot be read. [µs since 1970]
-    offset
-        How far each says that its clock is ahead of UTC, NaN where it does not say. [min]
-    form
-        How they are written: strptime's letters, ``"epoch"`` or ``"excel"``.
-    ranged
-        Whether stamps name the start and the end of an interval.
-    """
-
-    wall: NDArray[np.int64]
-    offset: NDArray[np.float64]
-    form: str
-    ranged: bool = False
+    wall: NDArray[np.int64]  # [µs since 1970]
+    offset: NDArray[np.float64]  # [min]
+    form: str  # how they are written: strptime's letters, `"epoch"` or `"excel"`
+    ranged: bool = False  # whether stamps name the start and the end of an interval
 
 
 def is_stamp(cell: str) -> bool:
@@ -140,15 +128,7 @@ def is_clock(cell: str) -> bool:
 
 
 class WrittenStamps:
-    """The different stamps of a table. How some of them are read is for these alone to say.
-
-    Parameters
-    ----------
-    texts
-        The stamps, each once.
-    form
-        How they are written, in strptime's letters; None for each system's own to tell.
-    """
+    """The different stamps of a table. How some of them are read is for these alone to say."""
 
     def __init__(self, texts: pa.Array, form: str | None) -> None:
         own = form not in (None, EPOCH_FORMAT, EXCEL_FORMAT)
@@ -166,15 +146,7 @@ class WrittenStamps:
         self._walls: dict[str, NDArray[np.int64]] = {}
 
     def read(self, which: NDArray[np.int64], *, where: str) -> ReadStamps:
-        """Return what some stamps say.
-
-        Parameters
-        ----------
-        which
-            Their numbers, each once.
-        where
-            The name of the source, for messages.
-        """
+        """Return what some stamps say."""
         if self._zoned is not None:
             zoned = self._zoned
             return ReadStamps(zoned.wall[which], zoned.offset[which], zoned.form)
@@ -197,10 +169,8 @@ class WrittenStamps:
         return bool(filled.any()) and 2 * int(((wall != NO_TIME) & filled).sum()) > filled.sum()
 
     def _find_format(self, which: NDArray[np.int64], *, where: str) -> str:
-        """Return the format that reads most of some stamps, into the shortest record.
-
-        Day and month swapped scatter a record over the year, so the shorter one is the true one.
-        """
+        """Return the format that reads most of some stamps, into the shortest record."""
+        # Day and month swapped scatter a record over the year, so the shorter one is the true one.
         filled = which[self._filled[which]]
         sample = filled[:: max(1, len(filled) // _SAMPLE)][: 2 * _SAMPLE]
         cells = self._texts.take(pa.array(sample)).to_pylist()
@@ -411,24 +381,12 @@ _SPACES = re.compile("[ '\u00a0\u202f\u2009]")
 
 @dataclass(frozen=True, slots=True, eq=False)
 class CellNumbers:
-    """The numbers that cells hold.
+    """The numbers that cells hold."""
 
-    Parameters
-    ----------
-    values
-        Numbers as written, NaN where a cell is empty or holds none.
-    text
-        Which cells hold something that is no number.
-    with_unit
-        Which cells carry a unit of their own; their values are in kW or kWh.
-    energy
-        Which of these are energy.
-    """
-
-    values: Numbers
-    text: NDArray[np.bool_]
+    values: Numbers  # numbers as written, NaN where a cell is empty or holds none
+    text: NDArray[np.bool_]  # which cells hold something that is no number
     with_unit: NDArray[np.bool_]
-    energy: NDArray[np.bool_]
+    energy: NDArray[np.bool_]  # which of these are energy
 
 
 def cell_numbers(cells: pa.Array, decimal: str) -> CellNumbers:
@@ -569,10 +527,8 @@ Rows = NDArray[np.int64]
 
 
 def name_rows(rows: Rows) -> str:
-    """Return ``"row 7"``, ``"rows 7 to 9"`` or ``"rows 7 to 90 (12 of them)"``.
-
-    Rows are counted from 1 at the first row under the header.
-    """
+    """Return ``"row 7"``, ``"rows 7 to 9"`` or ``"rows 7 to 90 (12 of them)"``."""
+    # Rows are counted from 1 at the first row under the header.
     first, last = int(rows.min()), int(rows.max())
     if first == last:
         return f"row {first}"
@@ -586,15 +542,7 @@ def name_time(seconds: int) -> str:
 
 
 def count(number: int, noun: str = "reading", plural: str | None = None) -> str:
-    """Return ``"1 reading"`` or ``"5 readings"``.
-
-    Parameters
-    ----------
-    number
-        How many.
-    noun, plural
-        What is counted, one and many; an s is added where the plural is left out.
-    """
+    """Return ``"1 reading"`` or ``"5 readings"``."""
     return f"{number} {noun if number == 1 else plural or noun + 's'}"
 
 

@@ -70,20 +70,9 @@ _LEAST = 3 * 86400
 
 
 def tell_net(readings: RawReadings, *, turnable: bool, interval: int) -> RawReadings:
-    """Say whether readings are a net meter's, and let generation be above zero in them.
-
-    A net meter is far below zero in the dark on most days, and never twice the same. One that
-    counts what is taken from the grid as positive is one once its sign is turned.
-
-    Parameters
-    ----------
-    readings
-        Sorted readings, one per interval start. [kW]
-    turnable
-        Whether nobody said which sign is generation's.
-    interval
-        Length of an interval. [s]
-    """
+    """Say whether readings are a net meter's, and let generation be above zero in them."""
+    # A net meter is far below zero in the dark on most days, and never twice the same. One that
+    # counts what is taken from the grid as positive is one once its sign is turned.
     if len(readings) * interval < _LEAST:
         return readings
     if readings.power.min() >= 0.0:
@@ -105,11 +94,9 @@ def tell_net(readings: RawReadings, *, turnable: bool, interval: int) -> RawRead
 
 
 def settle_negatives(readings: RawReadings) -> RawReadings:
-    """Tell a fault from what an inverter takes at night; a net meter's readings stay.
-
-    What is below zero in the dark, or not far, becomes zero; by day, on a day that goes far below
-    zero, it is left out, and so is all of a day that is full of that.
-    """
+    """Tell a fault from what an inverter takes at night; a net meter's readings stay."""
+    # What is below zero in the dark, or not far, becomes zero; by day, on a day that goes far below
+    # zero, it is left out, and so is all of a day that is full of that.
     power = readings.power
     if readings.net or power.min() >= 0.0:
         return readings
@@ -142,15 +129,7 @@ def _is_constant(power: NDArray[np.float64], far: Mask) -> Mask:
 
 
 def _of_bad_days(readings: RawReadings, dark: Mask, far: Mask) -> Mask:
-    """Return which readings to leave out, of days that are far below zero by day, or throughout.
-
-    Parameters
-    ----------
-    readings
-        Sorted readings, one per interval start. [kW]
-    dark, far
-        Which of them are of dark times of day, and far below zero.
-    """
+    """Return which readings to leave out, of days that are far below zero by day, or throughout."""
     _, day = np.unique(readings.seconds // 86400, return_inverse=True)
     full = np.bincount(day, far) > _FULL_SHARE * np.bincount(day)
     if full.mean() > _NET_DAYS:  # so is every night of an inverter that takes much itself
@@ -201,15 +180,7 @@ def _gives_often(readings: RawReadings) -> bool:
 
 
 def _is_net(readings: RawReadings, *, interval: int) -> bool:
-    """Whether a household, or any load beyond an inverter's own, is in the readings.
-
-    Parameters
-    ----------
-    readings
-        Sorted readings, one per interval start. [kW]
-    interval
-        Length of an interval. [s]
-    """
+    """Whether a household, or any load beyond an inverter's own, is in the readings."""
     power, days = readings.power, readings.seconds // 86400
     top = float(np.quantile(power, TOP_QUANTILE))
     if top <= 0.0:
@@ -254,37 +225,18 @@ FACTORS = (500.0, 2000.0)
 
 @dataclass(frozen=True, slots=True, eq=False)
 class UnitSwitches:
-    """Where a record is a thousand times lower than elsewhere.
+    """Where a record is a thousand times lower than elsewhere."""
 
-    Parameters
-    ----------
-    low
-        Which readings are in the larger unit, and so a thousand times lower.
-    starts
-        The first reading after each change.
-    """
-
-    low: Mask
-    starts: Rows
+    low: Mask  # which readings are in the larger unit, and so a thousand times lower
+    starts: Rows  # the first reading after each change
 
 
 def find_switches(
     seconds: NDArray[np.int64], power: Array, *, interval: int
 ) -> UnitSwitches | None:
-    """Return where the unit of a record changes, or None where it does not.
-
-    Days are told apart by their peaks. An outage also lowers them, but does not then follow the
-    course of the sun: the mean day of both parts must have the same shape.
-
-    Parameters
-    ----------
-    seconds
-        Interval starts, increasing. [s since 1970, UTC]
-    power
-        The readings. [kW]
-    interval
-        Length of an interval. [s]
-    """
+    """Return where the unit of a record changes, or None where it does not."""
+    # Days are told apart by their peaks. An outage also lowers them, but does not then follow the
+    # course of the sun: the mean day of both parts must have the same shape.
     days = seconds // _DAY
     heads = np.flatnonzero(np.r_[True, np.diff(days) > 0])
     if len(heads) < 2 * _LEAST_DAYS:
@@ -362,11 +314,9 @@ def _same_shape(first: Array, second: Array) -> bool:
 
 
 def _sharpen(low: Mask, heads: Rows, *, power: Array, shape: Array) -> Mask:
-    """Move each change from midnight to the reading where it happened.
-
-    Around a change, every place to cut costs the readings it leaves on the wrong side of the
-    geometric middle between the two units; the cheapest is taken.
-    """
+    """Move each change from midnight to the reading where it happened."""
+    # Around a change, every place to cut costs the readings it leaves on the wrong side of the
+    # geometric middle between the two units; the cheapest is taken.
     sharp = low.copy()
     wrong = np.where(
         (power > 0.0) & (shape > 0.01 * shape.max()), np.sign(power - shape / 31.6), 0.0
@@ -455,19 +405,7 @@ def clean_each(readings: RawReadings) -> RawReadings:
 def clean(
     readings: RawReadings, options: MeterOptions, *, interval: int, sign_known: bool = False
 ) -> RawReadings:
-    """Apply every rule to readings in kW on their grid.
-
-    Parameters
-    ----------
-    readings
-        Sorted readings, one per interval start. [kW]
-    options
-        What the curator chose.
-    interval
-        Length of an interval. [s]
-    sign_known
-        Whether the source says which sign is generation's.
-    """
+    """Apply every rule to readings in kW on their grid."""
     if not readings.power.any():
         raise MeterError(f"{readings.where} has only zeros: check that this is a generation meter")
     turnable = not (options.negate or sign_known or options.export_column is not None)
@@ -479,17 +417,7 @@ def clean(
 
 
 def settle_units(readings: RawReadings, policy: UnitSwitch, *, interval: int) -> RawReadings:
-    """Refuse or repair a record whose unit changes on the way.
-
-    Parameters
-    ----------
-    readings
-        Sorted readings, one per interval start. [kW]
-    policy
-        What to do about it.
-    interval
-        Length of an interval. [s]
-    """
+    """Refuse or repair a record whose unit changes on the way."""
     if policy is UnitSwitch.IGNORE:
         return readings
     # a home takes power every day, whether or not it gives any

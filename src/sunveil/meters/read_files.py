@@ -146,11 +146,9 @@ def iter_systems(
 
 
 def iter_raw_systems(path: Path, options: MeterOptions) -> Iterator[RawRead]:
-    """Yield the systems of a file or folder as they are written, with the options that hold.
-
-    A file that cannot be read is refused where there are others beside it, and raises where it is
-    the only one.
-    """
+    """Yield the systems of a file or folder as they are written, with the options that hold."""
+    # A file that cannot be read is refused where there are others beside it, and raises where it is
+    # the only one.
     files = _files(path)
     for file in files:
         try:
@@ -179,17 +177,7 @@ def iter_raw_systems(path: Path, options: MeterOptions) -> Iterator[RawRead]:
 def settle(
     raw: RawSystem | RefusedSystem | MeterError, options: MeterOptions, *, name: str
 ) -> Record | RefusedSystem:
-    """Return the record of a system, or why there is none.
-
-    Parameters
-    ----------
-    raw
-        Its rows as read, or why they could not be.
-    options
-        How meters are read.
-    name
-        The system.
-    """
+    """Return the record of a system, or why there is none."""
     if isinstance(raw, RefusedSystem):
         return raw
     try:
@@ -203,15 +191,7 @@ def settle(
 
 
 def at_longitude(found: Record | RefusedSystem, longitude: float) -> Record | RefusedSystem:
-    """Return a record, or its refusal where its clock cannot be that of its place.
-
-    Parameters
-    ----------
-    found
-        The record; a refusal stays as it is.
-    longitude
-        Of its place. [degrees east]
-    """
+    """Return a record, or its refusal where its clock cannot be that of its place."""
     if isinstance(found, RefusedSystem):
         return found
     reason = clock_elsewhere(found.timezone, longitude)
@@ -221,15 +201,7 @@ def at_longitude(found: Record | RefusedSystem, longitude: float) -> Record | Re
 
 
 def failed(name: str, error: Exception, *, private: bool = False) -> RefusedSystem:
-    """Log an unforeseen error of one system, and return its refusal.
-
-    Parameters
-    ----------
-    name, error
-        The system, and what happened.
-    private
-        Whether it is read for a release.
-    """
+    """Log an unforeseen error of one system, and return its refusal."""
     log_unforeseen(_log, "a system could not be worked on", error, private=private)
     kind = type(error).__name__
     return RefusedSystem(
@@ -240,11 +212,9 @@ def failed(name: str, error: Exception, *, private: bool = False) -> RefusedSyst
 def joined(
     parts: Sequence[tuple[RawSystem, MeterOptions]],
 ) -> tuple[RawSystem | MeterError, MeterOptions]:
-    """Return the rows of one system from several files as one, in the order of the files.
-
-    Readings are brought to the unit of the first file. Files that tell the time or count in ways
-    that cannot be brought together are an error, which refuses the system.
-    """
+    """Return the rows of one system from several files as one, in the order of the files."""
+    # Readings are brought to the unit of the first file. Files that tell the time or count in ways
+    # that cannot be brought together are an error, which refuses the system.
     raws, (first, options) = [raw for raw, _ in parts], parts[0]
     if len(raws) == 1:
         return first, options

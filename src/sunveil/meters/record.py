@@ -157,10 +157,8 @@ class Record:
 
 
 def coarsen(record: Record, minutes: float) -> Record:
-    """Average short intervals to longer ones; incomplete ones are left out.
-
-    A record whose interval does not divide ``minutes``, or exceeds half of it, stays as it is.
-    """
+    """Average short intervals to longer ones; incomplete ones are left out."""
+    # A record whose interval does not divide `minutes`, or exceeds half of it, stays as it is.
     ratio = minutes / record.interval_minutes
     count = round(ratio)
     if count < 2 or abs(ratio - count) > 1e-9:
@@ -195,10 +193,9 @@ UNREAD = "unread"
 
 @dataclass(frozen=True, slots=True)
 class RefusedSystem:
-    """A system that gets no estimate: its name, the kind of reason, and the reason.
+    """A system that gets no estimate: its name, the kind of reason, and the reason."""
 
-    A file that cannot be read at all is refused by its own name without the ending.
-    """
+    # A file that cannot be read at all is refused by its own name without the ending.
 
     system_id: str
     kind: str

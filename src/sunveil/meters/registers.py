@@ -27,17 +27,7 @@ _DAY = 86_400
 
 
 def find_register(readings: RawReadings, options: MeterOptions, unit: Unit) -> Register:
-    """Return what kind of register sorted readings are: as declared, or as they run.
-
-    Parameters
-    ----------
-    readings
-        Sorted readings without missing ones.
-    options
-        What the curator declares; a release takes nothing else.
-    unit
-        What they count.
-    """
+    """Return what kind of register sorted readings are: as declared, or as they run."""
     if options.register != AUTO:
         return Register(options.register)
     span = readings.seconds[-1] - readings.seconds[0]
@@ -83,26 +73,12 @@ def _is_daily(readings: RawReadings) -> bool:
 
 
 def differences(readings: RawReadings, register: Register, *, interval: int) -> RawReadings:
-    """Return the energy between counts that stand one interval apart.
-
-    Counts are stamped at the instant they were taken, so a difference is of the interval that ends
-    there. Where a count falls, a daily register has started again at zero, and nothing is known
-    of any other, unless it is the only one of a net meter, which runs backwards by day. Of two
-    registers, what was taken from the grid is taken from what was given to it.
-
-    Parameters
-    ----------
-    readings
-        Counts, sorted, one per time.
-    register
-        Which kind of register.
-    interval
-        Length of an interval. [s]
-
-    Privacy
-    -------
-    Every count is part of two differences.
-    """
+    """Return the energy between counts that stand one interval apart."""
+    # Counts are stamped at the instant they were taken, so a difference is of the interval that
+    # ends there. Where a count falls, a daily register has started again at zero, and nothing is
+    # known of any other, unless it is the only one of a net meter, which runs backwards by day. Of
+    # two registers, what was taken from the grid is taken from what was given to it.
+    # Every count is part of two differences.
     counts = np.array(readings.columns)
     steps = np.diff(counts)
     apart = np.diff(readings.seconds) == interval

@@ -67,24 +67,12 @@ _DEFAULTS = MeterOptions()
 
 @dataclass(frozen=True, slots=True)
 class SchemaField:
-    """One field of a schema file.
+    """One field of a schema file."""
 
-    Parameters
-    ----------
-    meaning
-        What it says, in one sentence.
-    allowed
-        What may stand there, for messages.
-    parse
-        Turns the text of a value into what :class:`MeterOptions` takes; raises ValueError.
-    quoted
-        Whether a proposal puts its value in quotes.
-    """
-
-    meaning: str
-    allowed: str
+    meaning: str  # what it says, in one sentence
+    allowed: str  # what may stand there, for messages
     parse: Callable[[str], Any] = str
-    quoted: bool = False
+    quoted: bool = False  # whether a proposal puts its value in quotes
 
 
 def _flag(text: str) -> bool:
@@ -219,11 +207,9 @@ def completed(options: MeterOptions, schema: Schema | None) -> MeterOptions:
 
 
 def schema_digest(options: MeterOptions) -> str:
-    """Return the digest of how files are read: of every field that a schema may declare.
-
-    It is the SHA-256 of these fields as JSON with sorted keys. Declarations are public; what a
-    file's own header says beside them is not in it.
-    """
+    """Return the digest of how files are read: of every field that a schema may declare."""
+    # It is the SHA-256 of these fields as JSON with sorted keys. Declarations are public; what a
+    # file's own header says beside them is not in it.
     said = {name: getattr(options, name) for name in SCHEMA_FIELDS}
     return hashlib.sha256(json.dumps(said, sort_keys=True).encode()).hexdigest()
 
@@ -295,11 +281,9 @@ def _pairs(content: bytes, where: str) -> list[tuple[str, str | None]]:
 
 
 def _scalars(text: str, where: str) -> Iterator[yaml.ScalarEvent]:
-    """Yield the keys and values of the one mapping of a text.
-
-    It is taken event by event, up to the first that does not belong there, and nothing is built:
-    neither anchors nor depth can make it large, or slow.
-    """
+    """Yield the keys and values of the one mapping of a text."""
+    # It is taken event by event, up to the first that does not belong there, and nothing is built:
+    # neither anchors nor depth can make it large, or slow.
     events = yaml.parse(text, Loader=yaml.SafeLoader)
     for number, event in enumerate(events):
         if number == 1 and isinstance(event, yaml.StreamEndEvent):

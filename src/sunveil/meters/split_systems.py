@@ -59,33 +59,14 @@ _Coded = tuple[pa.StringArray, NDArray[np.int64]]
 
 @dataclass(frozen=True, slots=True, eq=False)
 class TableReadings:
-    """A table whose cells have been read: private.
+    """A table whose cells have been read: private."""
 
-    Parameters
-    ----------
-    table
-        Its cells.
-    readings
-        Its readings, row by row.
-    stamps
-        Its stamps, row by row.
-    unit
-        The unit that is declared or in the header, and what was assumed of it; None where each
-        system's cells must say it.
-    options
-        The options that hold: the curator's, and what the file says of itself.
-    notes
-        What was assumed.
-    kinds, units
-        The different texts in the columns of kinds and of units, and the number of each row's text.
-    """
-
-    table: RoleCells
-    readings: RowReadings
-    stamps: _RowStamps
+    table: RoleCells  # its cells
+    readings: RowReadings  # its readings, row by row
+    stamps: _RowStamps  # its stamps, row by row
     unit: tuple[Unit | None, tuple[str, ...]]
-    options: MeterOptions
-    notes: tuple[str, ...]
+    options: MeterOptions  # the options that hold: the curator's, and what the file says of itself
+    notes: tuple[str, ...]  # what was assumed
     kinds: _Coded | None = None
     units: _Coded | None = None
 
@@ -93,10 +74,7 @@ class TableReadings:
         return f"TableReadings({self.table.where}, private)"
 
     def systems(self) -> Iterator[tuple[RawSystem | RefusedSystem, MeterOptions]]:
-        """Yield its systems, in the order of their names, each with the options that hold for it.
-
-        No row of one has a say in how those of another are read.
-        """
+        # No row of one has a say in how those of another are read.
         table = self.table
         nothing = MeterError(
             f"{table.where} has no times that can be read in its column of times; say how they are"
@@ -237,26 +215,14 @@ def _with_said(options: MeterOptions, table: RoleCells) -> MeterOptions:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class _RowStamps:
-    """The stamps of a table, row by row, as far as they can be read without choosing a way.
+    """The stamps of a table, row by row, as far as they can be read without choosing a way."""
 
-    Parameters
-    ----------
-    zone
-        The clock that the file states beside its instants.
-    wall
-        What the clock showed, where the file has types.
-    texts, codes
-        The different texts, and the number of each row's, where it has none.
-    first, last
-        Rows with an hour 0, or 24, of its own beside the date.
-    """
-
-    zone: str | None = None
-    wall: NDArray[np.int64] | None = None
+    zone: str | None = None  # the clock that the file states beside its instants
+    wall: NDArray[np.int64] | None = None  # what the clock showed, where the file has types
     texts: WrittenStamps | None = None
     codes: NDArray[np.int64] | None = None
-    first: NDArray[np.bool_] | None = None
-    last: NDArray[np.bool_] | None = None
+    first: NDArray[np.bool_] | None = None  # rows with an hour 0, or 24, of its own beside the date
+    last: NDArray[np.bool_] | None = None  # rows with an hour 0, or 24, of its own beside the date
 
     @classmethod
     def of_table(cls, table: RoleCells, options: MeterOptions) -> _RowStamps:

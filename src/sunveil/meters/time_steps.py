@@ -42,24 +42,11 @@ _EARLIEST, _LATEST = (
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Stamps:
-    """The stamps of one system as its source gives them.
+    """The stamps of one system as its source gives them."""
 
-    Parameters
-    ----------
-    wall
-        What the clock showed, as microseconds since 1970 on that clock. [µs]
-    offset
-        How far each stamp says that its clock is ahead of UTC, NaN where it does not say. [min]
-    zone
-        The name of the clock, where the source states it beside the stamps.
-    whole_days
-        Whether a table has a column for every hour of every day, also for those that the clock
-        skips in spring.
-    """
-
-    wall: Micros
-    offset: NDArray[np.float64]
-    zone: str | None = None
+    wall: Micros  # [µs] what the clock showed, as microseconds since 1970 on that clock
+    offset: NDArray[np.float64]  # [min]
+    zone: str | None = None  # the name of the clock, where the source states it beside the stamps
     whole_days: bool = False
 
     def keep(self, which: NDArray[np.bool_] | Rows) -> Stamps:
@@ -76,10 +63,9 @@ class Stamps:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Instants:
-    """Instants in UTC, the name of the clock they were read from, and what was done.
+    """Instants in UTC, the name of the clock they were read from, and what was done."""
 
-    ``skipped`` are stamps of hours that the clock skips, in a table that has a column for them.
-    """
+    # `skipped` are stamps of hours that the clock skips, in a table that has a column for them.
 
     utc: Micros
     timezone: str
@@ -88,18 +74,9 @@ class Instants:
 
 
 def hours_apart(zone: str, longitude: ArrayLike) -> NDArray[np.float64]:
-    """Return how far a clock is from the sun, the shorter way round. [h]
-
-    Daylight saving does not count. UTC may be used anywhere and says nothing of a place: it is
-    infinitely far.
-
-    Parameters
-    ----------
-    zone
-        The name of the clock.
-    longitude
-        Where the sun is seen. [degrees east]
-    """
+    """Return how far a clock is from the sun, the shorter way round. [h]"""
+    # Daylight saving does not count. UTC may be used anywhere and says nothing of a place: it is
+    # infinitely far.
     sun = np.asarray(longitude, dtype=np.float64) / 15.0
     ahead = _hours_ahead(zone)
     if ahead is None:
@@ -108,17 +85,7 @@ def hours_apart(zone: str, longitude: ArrayLike) -> NDArray[np.float64]:
 
 
 def clock_elsewhere(zone: str, longitude: float, *, slack: float = 0.0) -> str | None:
-    """Return why a clock cannot be that of a place, None where it can.
-
-    Parameters
-    ----------
-    zone
-        The name of the clock.
-    longitude
-        The place. [degrees east]
-    slack
-        How much further off it may be. [h]
-    """
+    """Return why a clock cannot be that of a place, None where it can."""
     apart = float(hours_apart(zone, longitude))
     if apart <= FARTHEST + slack or np.isinf(apart):
         return None
@@ -141,21 +108,7 @@ def _hours_ahead(zone: str) -> float | None:
 def to_utc(
     stamps: Stamps, rows: Rows, *, timezone: str | None, label: Label, where: str
 ) -> Instants:
-    """Return the instants that stamps name.
-
-    Parameters
-    ----------
-    stamps
-        The stamps, in the order of the file.
-    rows
-        The row of each stamp, for messages.
-    timezone
-        The declared clock, needed for stamps that carry no offset.
-    label
-        Which instant of its interval a stamp names.
-    where
-        The name of the source, for messages.
-    """
+    """Return the instants that stamps name."""
     _refuse_far_years(stamps.wall, rows, where)
     naive = np.isnan(stamps.offset)
     if naive.all():
@@ -261,11 +214,9 @@ def _place_skipped(
     where: str,
     name: str,
 ) -> tuple[Micros, Micros]:
-    """Place stamps that the clock skips in spring, where that can be done.
-
-    The end of the last interval before the change is often written as the skipped hour's first
-    instant, which is the same instant as the one the clock jumps to.
-    """
+    """Place stamps that the clock skips in spring, where that can be done."""
+    # The end of the last interval before the change is often written as the skipped hour's first
+    # instant, which is the same instant as the one the clock jumps to.
     skipped = np.flatnonzero(early == _NAT)
     before = _wall_to_utc(wall[skipped] - 1, zone, daylight=True)
     misplaced = skipped[(before == _NAT) | (label is not Label.END)]
@@ -281,11 +232,9 @@ def _place_skipped(
 
 
 def _second_passes(wall: Micros, ambiguous: NDArray[np.bool_]) -> NDArray[np.bool_]:
-    """Return which stamps of the repeated hour belong to its second pass, by the order of rows.
-
-    In a file in the order of time, the second pass starts where the clock steps back. Elsewhere
-    the second of two equal stamps is the later one.
-    """
+    """Return which stamps of the repeated hour belong to its second pass, by the order of rows."""
+    # In a file in the order of time, the second pass starts where the clock steps back. Elsewhere
+    # the second of two equal stamps is the later one.
     second = np.zeros(len(wall), dtype=bool)
     where = np.flatnonzero(ambiguous)
     if not len(where):
@@ -319,33 +268,14 @@ SUSTAINED = 48
 
 @dataclass(frozen=True, slots=True, eq=False)
 class RawReadings:
-    """Readings on their way to a record, in the order of time.
+    """Readings on their way to a record, in the order of time."""
 
-    Parameters
-    ----------
-    seconds
-        When: the stamp first, the start of the interval once on the grid. [s since 1970, UTC]
-    power
-        The readings. [the unit of the source, then kW]
-    rows
-        The row of the source that each came from.
-    where
-        The name of the source, for messages.
-    notes
-        What was done so far.
-    net
-        Whether they are of a net meter.
-    imported
-        What was taken from the grid, beside ``power`` as what was given to it, until the one is
-        taken from the other; None where ``power`` is all there is.
-    """
-
-    seconds: NDArray[np.int64]
-    power: NDArray[np.float64]
-    rows: Rows
-    where: str
-    notes: tuple[str, ...] = ()
-    net: bool = False
+    seconds: NDArray[np.int64]  # [s since 1970, UTC]
+    power: NDArray[np.float64]  # [the unit of the source, then kW] the readings
+    rows: Rows  # the row of the source that each came from
+    where: str  # the name of the source, for messages
+    notes: tuple[str, ...] = ()  # what was done so far
+    net: bool = False  # whether they are of a net meter
     imported: NDArray[np.float64] | None = None
 
     def __len__(self) -> int:
@@ -419,17 +349,7 @@ def _refuse_second_spacing(minutes: NDArray[np.int64], usual: int, rows: Rows, w
 
 
 def snap(readings: RawReadings, interval: int, *, fraction: float) -> RawReadings:
-    """Bring stamps that waver by some seconds onto the grid of interval starts.
-
-    Parameters
-    ----------
-    readings
-        Sorted readings, stamped.
-    interval
-        Length of an interval. [s]
-    fraction
-        Where in its interval a stamp stands: 0 at the start, 1 at the end.
-    """
+    """Bring stamps that waver by some seconds onto the grid of interval starts."""
     starts = readings.seconds - round(fraction * interval)
     phase = _phase(starts, interval)
     slots = np.floor_divide(starts - phase + interval // 2, interval)
@@ -497,10 +417,8 @@ def merge_duplicates(readings: RawReadings, policy: Duplicates) -> RawReadings:
 
 
 def merge_by_time(readings: RawReadings, policy: Duplicates) -> RawReadings:
-    """Leave one reading per time and no blank, whatever the readings say.
-
-    Whether a time is there twice is told by the stamps alone: rows without a reading count too.
-    """
+    """Leave one reading per time and no blank, whatever the readings say."""
+    # Whether a time is there twice is told by the stamps alone: rows without a reading count too.
     again = np.r_[False, np.diff(readings.seconds) == 0]
     if again.any() and policy is Duplicates.REFUSE:
         raise MeterError(

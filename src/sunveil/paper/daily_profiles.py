@@ -20,27 +20,13 @@ DAY = 86400
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Profile:
-    """A prototypical day of one group: private data.
+    """A prototypical day of one group: private data."""
 
-    Parameters
-    ----------
-    group
-        Number of the group.
-    day
-        Number of the solar day.
-    times
-        UTC middles of its N intervals.
-    power
-        Power over the day, normalised to [0, 1].
-    scale
-        What the power was divided by. [kW]
-    """
-
-    group: int
-    day: int
-    times: NDArray[np.datetime64]
-    power: Array
-    scale: float
+    group: int  # number of the group
+    day: int  # number of the solar day
+    times: NDArray[np.datetime64]  # UTC middles of its N intervals
+    power: Array  # power over the day, normalised to [0, 1]
+    scale: float  # [kW] what the power was divided by
 
     def __repr__(self) -> str:
         return f"Profile(group {self.group}, {len(self.times)} intervals, private)"
@@ -76,16 +62,8 @@ def correlation(first: Array, second: Array) -> Array:
 def whole_days(
     record: Record, weather: Weather
 ) -> tuple[NDArray[np.int64], NDArray[np.datetime64], Array]:
-    """Return the solar days that have weather and every daylight reading.
-
-    Meters that sleep at night leave no readings there: they count as no power.
-
-    Returns
-    -------
-    days, middles, power
-        Numbers of the days; the middles of their N intervals and the power in them, one day per
-        row. [kW]
-    """
+    """Return the solar days that have weather and every daylight reading."""
+    # Meters that sleep at night leave no readings there: they count as no power.
     step = round(record.interval_minutes * 60.0)
     per_day = DAY // step
     turn = round(weather.site.longitude * 240.0 / step) * step
@@ -153,20 +131,7 @@ def prototypical_days(record: Record, weather: Weather, *, group: DayGroup) -> l
 def candidate_profiles(
     sky: Sky, normals: Array, *, albedo: float, to_the_letter: bool = False
 ) -> Array:
-    """Return the normalised irradiance of candidates over one day: the paper's p̂, its eq. 2.
-
-    Parameters
-    ----------
-    sky
-        The sky over the intervals of the day.
-    normals
-        Unit normals of the candidates (east, north, up), one per row.
-    albedo
-        Share of global irradiance that the ground sends back.
-    to_the_letter
-        Whether f(θ) falls on direct light alone, as eq. 2 has it, or on the light about the sun
-        too.
-    """
+    """Return the normalised irradiance of candidates over one day: the paper's p̂, its eq. 2."""
     light = plane_light(
         sky,
         normals,

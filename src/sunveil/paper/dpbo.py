@@ -61,17 +61,7 @@ class Bound(StrEnum):
 
 
 def phi_bar(t: int, candidates: int, delta: float) -> float:
-    """Return φ̄_t = 2 log(|Λ| t² π² / 2δ): φ_t with a third of δ (appendix).
-
-    Parameters
-    ----------
-    t
-        Number of the observation, from 1.
-    candidates
-        ``|Λ|``.
-    delta
-        The bound fails with at most this probability, under the prior.
-    """
+    """Return φ̄_t = 2 log(|Λ| t² π² / 2δ): φ_t with a third of δ (appendix)."""
     return phi(t, candidates, delta / 3.0)
 
 
@@ -207,19 +197,7 @@ DELTA = 0.1
 
 
 def posterior(record: Record, weather: Weather, *, delta: float) -> PosteriorScore:
-    """Return what the paper's mechanism draws from: the posterior mean of GP-UCB after 100 steps.
-
-    Parameters
-    ----------
-    record, weather
-        The readings, and the weather over them.
-    delta
-        δ of the mechanism, which decides how wide GP-UCB looks.
-
-    Privacy
-    -------
-    None: it is as private as the readings.
-    """
+    # None: it is as private as the readings.
     settings = SearchSettings(warm_start=0, delta=delta)
     return posterior_score(
         search_bayesian(paper_grid(), paper_score(record, weather), settings=settings)

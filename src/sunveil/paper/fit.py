@@ -30,20 +30,10 @@ from sunveil.weather.weather_data import Weather
 
 @dataclass(frozen=True, slots=True, eq=False)
 class PosteriorScore:
-    """The posterior mean of every candidate, with what its sensitivity bound rests on: private.
+    """The posterior mean of every candidate, with what its sensitivity bound rests on: private."""
 
-    Parameters
-    ----------
-    mean
-        μ_T of every candidate, in the prior's units.
-    steps
-        T, all observations that it was made from.
-    data_scaled
-        Whether scores were brought to the prior by numbers that depend on the data.
-    """
-
-    mean: Array
-    steps: int
+    mean: Array  # μ_T of every candidate, in the prior's units
+    steps: int  # T, all observations that it was made from
     data_scaled: bool = False
 
     def __post_init__(self) -> None:
@@ -265,10 +255,7 @@ def posterior_score(result: BayesResult) -> PosteriorScore:
 
 
 def resampled(fit: PaperFit, *, seed: int = 0) -> tuple[Interval, Interval, Interval, float]:
-    """Return 90% intervals of azimuth, tilt and capacity by resampling the groups, and the radius.
-
-    The radius holds the angle to the best plane in 90% of the resamples. [degrees]
-    """
+    # The radius holds the angle to the best plane in 90% of the resamples. [degrees]
     rng = np.random.default_rng(seed)
     count = len(fit.days)
     draws = rng.integers(0, count, size=(RESAMPLES, count))

@@ -58,15 +58,7 @@ def blocks(grid: Grid, size: int = BLOCK) -> Iterator[tuple[slice, Grid]]:
 
 
 def scores_of(score: Callable[[Grid], Array], part: Grid) -> Array:
-    """Return the scores of some candidates, which must be one number each.
-
-    Parameters
-    ----------
-    score
-        Returns one score per candidate.
-    part
-        The candidates.
-    """
+    """Return the scores of some candidates, which must be one number each."""
     found = np.asarray(score(part))
     if found.shape != (len(part),) or found.dtype.kind not in "fiu":
         raise ParameterError("a score must be one number for every candidate, in an array")

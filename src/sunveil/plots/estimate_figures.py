@@ -276,17 +276,8 @@ def plot_separated(
 
 
 def typical_days(found: pd.DataFrame, timezone: str) -> Array:
-    """Return the mean of each hour of each season, NaN where nothing was read.
-
-    Shape (seasons, 4, hours): generation, both ends of its band, and load. [kW]
-
-    Parameters
-    ----------
-    found
-        What :func:`sunveil.separate` returned.
-    timezone
-        The clock whose hours are meant.
-    """
+    """Return the mean of each hour of each season, NaN where nothing was read."""
+    # Shape (seasons, 4, hours): generation, both ends of its band, and load. [kW]
     starts = pd.DatetimeIndex(found.index).tz_localize(None).to_numpy()
     local = local_times(starts, timezone)
     season = season_of(local.month.to_numpy())
@@ -403,15 +394,7 @@ def plot_residuals(
 
 
 def draw_residuals(data: SeenReadings, *, ax: Axes) -> Axes:
-    """Draw :func:`plot_residuals` from readings already paired with their sky.
-
-    Parameters
-    ----------
-    data
-        The readings, which bring their estimate along.
-    ax
-        Axes to draw on.
-    """
+    """Draw :func:`plot_residuals` from readings already paired with their sky."""
     shares = 100.0 * residual_table(data) / data.estimate.dc_capacity_kw
     seen = np.isfinite(shares)
     widest = float(np.quantile(np.abs(shares[seen]), NEARLY_ALL)) if seen.any() else 0.0
@@ -444,18 +427,7 @@ def draw_residuals(data: SeenReadings, *, ax: Axes) -> Axes:
 
 
 def residual_table(data: SeenReadings) -> Array:
-    """Return by month and solar hour how far bright readings lie above the model. [kW]
-
-    Parameters
-    ----------
-    data
-        The readings beside what the model gives; of a net meter, with the usual load added.
-
-    Returns
-    -------
-    numpy.ndarray
-        Shape (12, 24); NaN where too few readings tell.
-    """
+    """Return by month and solar hour how far bright readings lie above the model. [kW]"""
     month = data.starts.astype("datetime64[M]").astype(np.int64) % len(MONTHS)
     hour = np.clip(solar_hour(data.sky.site, data.sun).astype(np.int64), 0, HOURS - 1)
     known = np.isfinite(data.generated)

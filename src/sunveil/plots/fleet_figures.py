@@ -46,17 +46,9 @@ NEAR_FLAT = 10.0
 
 @dataclass(frozen=True, slots=True)
 class SignedError:
-    """Signed error of one quantity of one system, and where its 90% interval ends.
+    """Signed error of one quantity of one system, and where its 90% interval ends."""
 
-    Parameters
-    ----------
-    error
-        Inferred less true.
-    low, high
-        Ends of the 90% interval less the truth, so that it holds the truth when zero is inside.
-    """
-
-    error: float
+    error: float  # inferred less true
     low: float
     high: float
 
@@ -67,11 +59,9 @@ class SignedError:
 
 
 def comparable_planes(truth: SystemTruth, estimate: Estimate) -> list[tuple[Plane, PlaneEstimate]]:
-    """Return each true plane of a system with the inferred one that stands for it.
-
-    One true plane is held against the effective plane. Nothing of trackers, nor of several planes
-    that were not told.
-    """
+    """Return each true plane of a system with the inferred one that stands for it."""
+    # One true plane is held against the effective plane. Nothing of trackers, nor of several planes
+    # that were not told.
     if truth.tracker is not None:
         return []
     true = [plane for plane, _ in truth.planes]
@@ -211,16 +201,7 @@ def _capacity_axis(ax: Axes, capacities: Array) -> None:
 
 
 def plot_fleet_azimuths(counts: Sequence[float], *, ax: Axes | None = None) -> PolarAxes:
-    """Draw how many systems face each way, as petals on a compass, north up and clockwise.
-
-    Parameters
-    ----------
-    counts
-        Systems in equal sectors of azimuth, from north on; a petal's area is their number. One with
-        two planes counts by their shares.
-    ax
-        Polar axes to draw on; new ones when left out.
-    """
+    """Draw how many systems face each way, as petals on a compass, north up and clockwise."""
     from matplotlib.ticker import MaxNLocator
 
     polar = as_polar(ax) if ax is not None else new_polar()
@@ -252,19 +233,7 @@ def plot_fleet_azimuths(counts: Sequence[float], *, ax: Axes | None = None) -> P
 def plot_fleet_classes(
     counts: Sequence[float], edges: Sequence[str], *, name: str, ax: Axes | None = None
 ) -> Axes:
-    """Draw how many systems each class has, as bars of one width.
-
-    Parameters
-    ----------
-    counts
-        Systems in each class.
-    edges
-        What stands under the edges of the classes, one more than these; some may be empty.
-    name
-        The name of the quantity, with its unit.
-    ax
-        Axes to draw on; new ones when left out.
-    """
+    """Draw how many systems each class has, as bars of one width."""
     from matplotlib.ticker import MaxNLocator
 
     if len(edges) != len(counts) + 1:

@@ -448,17 +448,7 @@ def write_report(
 
 
 def render_report(cases: Sequence[Case], *, title: str, cache: WeatherCache | None = None) -> str:
-    """Return the page as text.
-
-    Parameters
-    ----------
-    cases
-        The systems; all are listed and six are drawn.
-    title
-        The page's heading.
-    cache
-        Where clear skies are kept.
-    """
+    """Return the page as text."""
     site = Counter(case.weather.site for case in cases).most_common(1)[0][0]
     return page_template("report.html.j2").render(
         title=title,
@@ -621,32 +611,15 @@ PLANE_MEANINGS = {
 
 
 def write_fleet_page(folder: Path) -> None:
-    """Write ``summary.html`` beside the estimates of a finished run over a fleet.
-
-    Parameters
-    ----------
-    folder
-        What :func:`~sunveil.fleet.infer_fleet` wrote; its ``summary.json`` says all that is drawn.
-
-    Privacy
-    -------
-    None: the page shows what was inferred, and says that it is private to the curator.
-    """
+    """Write ``summary.html`` beside the estimates of a finished run over a fleet."""
+    # None: the page shows what was inferred, and says that it is private to the curator.
     summary = json.loads((folder / SUMMARY).read_text(encoding="utf-8"))
     run = json.loads((folder / RUN).read_text(encoding="utf-8"))
     write_page(folder / PAGE, render_fleet_page(summary, run))
 
 
 def render_fleet_page(summary: dict[str, Any], run: dict[str, Any]) -> str:
-    """Return the page as text.
-
-    Parameters
-    ----------
-    summary
-        What the run came to.
-    run
-        What it assumed.
-    """
+    """Return the page as text."""
     inferred, everybody = summary["inferred"], summary["inferred"] + summary["refused"]
     return page_template("fleet.html.j2").render(
         summary=summary,
@@ -731,28 +704,12 @@ MOST_POWER_SHOWN = 4
 
 
 def write_power_page(path: Path, power: FleetPower, *, zone: str = "UTC") -> None:
-    """Write one self-contained page about a fleet's power: public, as what it is made of is.
-
-    Parameters
-    ----------
-    path
-        Where; a file that stands there is replaced.
-    power
-        The fleet's power.
-    zone
-        The place's time zone.
-    """
+    """Write one self-contained page about a fleet's power: public, as what it is made of is."""
     write_whole(path, render_power_page(power, zone=zone))
 
 
 def render_power_page(power: FleetPower, *, zone: str = "UTC") -> str:
-    """Return the page as text.
-
-    Parameters
-    ----------
-    power, zone
-        As for :func:`write_power_page`.
-    """
+    """Return the page as text."""
     order = sorted(power.groups, key=lambda name: -power.power_kw[power.place(name)].max())
     return page_template("power.html.j2").render(
         summary=power_summary(power),

@@ -47,23 +47,7 @@ def plot_differencing(
     private: bool,
     axes: Sequence[Axes] | None = None,
 ) -> tuple[Axes, ...]:
-    """Draw recovered against true capacity, under the 15/15 rule and under differential privacy.
-
-    Parameters
-    ----------
-    true_kw
-        True capacities. [kW]
-    rule_kw
-        What two totals under the rule gave; NaN where one was suppressed. [kW]
-    private_kw
-        What two private totals gave. [kW]
-    stated_sd_kw
-        Standard deviation that the noise of the latter is said to have. [kW]
-    private
-        Whether the capacities are somebody's: the figure is then marked so.
-    axes
-        Two panels; new ones when left out.
-    """
+    """Draw recovered against true capacity, under the 15/15 rule and under differential privacy."""
     if not len(true_kw) == len(rule_kw) == len(private_kw) > 0:
         raise ParameterError("a figure of the attack needs the same households throughout")
     if axes is not None and len(axes) != 2:
@@ -102,19 +86,7 @@ def plot_planes(
     sd: float,
     ax: Axes | None = None,
 ) -> Axes:
-    """Draw how many systems face where, each count written in its cell.
-
-    Parameters
-    ----------
-    systems
-        Published counts, one row per sector and one column per band.
-    sectors, bands
-        Their names.
-    sd
-        Stated standard deviation of a cell. [systems]
-    ax
-        Axes to draw on; new ones when left out.
-    """
+    """Draw how many systems face where, each count written in its cell."""
     counts = np.asarray(systems)
     if counts.shape != (len(sectors), len(bands)):
         raise ParameterError("a map of planes needs one count for every sector and band")
@@ -142,17 +114,7 @@ BAND_LABEL = "what nine in ten draws are within"
 def typical_and_extreme_days(
     power: FleetPower, *, group: str | None = None, zone: str = "UTC"
 ) -> tuple[str, str]:
-    """Return the day whose energy is in the middle, and the one with the highest power.
-
-    Parameters
-    ----------
-    power
-        The fleet's power.
-    group
-        Which group.
-    zone
-        The place's time zone.
-    """
+    """Return the day whose energy is in the middle, and the one with the highest power."""
     values = power.power_kw[power.place(group)]
     dates = power.times.tz_convert(ZoneInfo(zone)).strftime("%Y-%m-%d").to_numpy()
     starts = np.flatnonzero(np.r_[True, dates[1:] != dates[:-1]])
@@ -172,19 +134,7 @@ def plot_power_day(
     zone: str = "UTC",
     ax: Axes | None = None,
 ) -> Axes:
-    """Draw the power of one day with its band.
-
-    Parameters
-    ----------
-    power
-        The fleet's power.
-    day
-        Its date, by the place's clock.
-    group, zone
-        Which group, and the place's time zone.
-    ax
-        Where to draw; new axes when left out.
-    """
+    """Draw the power of one day with its band."""
     ax = ax or new_axes()
     place = power.place(group)
     local = power.times.tz_convert(ZoneInfo(zone))
@@ -204,17 +154,7 @@ def plot_power_day(
 def plot_power_ramps(
     power: FleetPower, *, group: str | None = None, ax: Axes | None = None
 ) -> Axes:
-    """Draw how often the power changes by how much between intervals, by daylight.
-
-    Parameters
-    ----------
-    power
-        The fleet's power.
-    group
-        Which group.
-    ax
-        Where to draw; new axes when left out.
-    """
+    """Draw how often the power changes by how much between intervals, by daylight."""
     ax = ax or new_axes()
     place = power.place(group)
     values = power.power_kw[place]
@@ -231,17 +171,7 @@ def plot_power_ramps(
 def plot_power_duration(
     power: FleetPower, *, group: str | None = None, ax: Axes | None = None
 ) -> Axes:
-    """Draw for how many hours the power is above what, with its band.
-
-    Parameters
-    ----------
-    power
-        The fleet's power.
-    group
-        Which group.
-    ax
-        Where to draw; new axes when left out.
-    """
+    """Draw for how many hours the power is above what, with its band."""
     ax = ax or new_axes()
     place = power.place(group)
     hours = (np.arange(power.grid.count) + 0.5) * power.grid.step / 3600.0
@@ -274,15 +204,7 @@ _DOT = 14.0
 
 
 def plot_published_systems(table: PublishedTable, *, ax: Axes | None = None) -> PolarAxes:
-    """Draw published planes on a compass, each dot as large as its capacity.
-
-    Parameters
-    ----------
-    table
-        One system per row.
-    ax
-        Polar axes; new ones when left out.
-    """
+    """Draw published planes on a compass, each dot as large as its capacity."""
     _need(table, PLANES)
     polar = new_polar() if ax is None else as_polar(ax)
     azimuth, tilt = (np.array(table.column(c), float) for c in ("surface_azimuth", "surface_tilt"))
@@ -307,17 +229,7 @@ def plot_published_systems(table: PublishedTable, *, ax: Axes | None = None) -> 
 
 
 def plot_shares(table: PublishedTable, quantity: str, *, ax: Axes | None = None) -> Axes:
-    """Draw the shares of a fleet that were estimated from its published systems.
-
-    Parameters
-    ----------
-    table
-        The table of :func:`sunveil.power.from_system_rows.unmix_systems`.
-    quantity
-        Which of its quantities.
-    ax
-        Plain axes; new ones when left out.
-    """
+    """Draw the shares of a fleet that were estimated from its published systems."""
     _need(table, SHARES)
     names = ("group", "share", "share_error")
     columns = zip(table.column("quantity"), *(table.column(n) for n in names), strict=True)
@@ -340,15 +252,7 @@ def plot_shares(table: PublishedTable, quantity: str, *, ax: Axes | None = None)
 
 
 def plot_survival(table: PublishedTable, *, ax: Axes | None = None) -> Axes:
-    """Draw how far a synthetic table is from its counts, beside what the noise alone would make.
-
-    Parameters
-    ----------
-    table
-        The table of :func:`sunveil.publish.synthetic_table.survival`.
-    ax
-        Plain axes; new ones when left out.
-    """
+    """Draw how far a synthetic table is from its counts, beside what the noise alone would make."""
     _need(table, SURVIVAL)
     columns = zip(
         *(table.column(c) for c in ("kind", "of", "difference", "noise_error")), strict=True

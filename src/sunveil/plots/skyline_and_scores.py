@@ -79,24 +79,7 @@ def engine_options(estimate: Estimate) -> EngineOptions:
 
 
 def modelled_parts(estimate: Estimate, sky: SkyTable, numbers: Numbers) -> Array:
-    """Return what each plane of an estimate gives at the usable intervals of a sky, or its tracker.
-
-    Their sum below the inverter's limit is what the system gives.
-
-    Parameters
-    ----------
-    estimate
-        The estimate; what it does not know of haze and heat is as usual.
-    sky
-        The sky.
-    numbers
-        What is assumed.
-
-    Returns
-    -------
-    numpy.ndarray
-        Shape (planes, usable); of a tracker (1, usable). [kW]
-    """
+    # Their sum below the inverter's limit is what the system gives.
     air = _air(estimate, clear=sky.clear)
     if estimate.tracker is not None:
         point = _tracker_point(estimate.tracker, *air)
@@ -138,41 +121,17 @@ _OF_READINGS = ("place", "day", "sun", "power", "modelled", "generated")
 
 @dataclass(frozen=True, slots=True, eq=False)
 class SeenReadings:
-    """The daylight readings of a record on the clock that its estimate found: private.
+    """The daylight readings of a record on the clock that its estimate found: private."""
 
-    Parameters
-    ----------
-    sky
-        The sky over the record.
-    place
-        Which of the sky's usable intervals each reading stands at.
-    day
-        Number of the solar day of each reading since 1970.
-    sun
-        The sun's vector at the middle of each interval, shape (readings, 3).
-    power
-        What was measured. [kW]
-    modelled
-        What the estimate gives. [kW]
-    parts
-        What each of its planes would give below no limit, shape (planes, readings); of a tracker
-        there is one part. [kW]
-    estimate
-        The estimate.
-    generated
-        The same; of a net meter, with its household's usual load at that hour added, and NaN where
-        that says nothing. [kW]
-    """
-
-    sky: SkyTable
-    place: NDArray[np.intp]
-    day: NDArray[np.int64]
-    sun: Array
-    power: Array
-    modelled: Array
-    parts: Array
-    estimate: Estimate
-    generated: Array
+    sky: SkyTable  # the sky over the record
+    place: NDArray[np.intp]  # which of the sky's usable intervals each reading stands at
+    day: NDArray[np.int64]  # number of the solar day of each reading since 1970
+    sun: Array  # the sun's vector at the middle of each interval, shape (readings, 3)
+    power: Array  # [kW] what was measured
+    modelled: Array  # [kW] what the estimate gives
+    parts: Array  # [kW]
+    estimate: Estimate  # the estimate
+    generated: Array  # [kW]
 
     def __repr__(self) -> str:
         return f"SeenReadings({len(self.power)} readings, private)"
@@ -191,30 +150,13 @@ class SeenReadings:
         return replace(self, **chosen_ones, parts=self.parts[:, chosen])
 
     def profiles(self, grid: Grid, chosen: NDArray[np.intp]) -> NDArray[np.float32]:
-        """Return the power of planes per kW at some of the readings. [kW/kW]
-
-        Parameters
-        ----------
-        grid
-            The planes.
-        chosen
-            Which readings.
-        """
+        """Return the power of planes per kW at some of the readings. [kW/kW]"""
         sheet = in_blocks(self.sky.rows[:, self.place[chosen]])
         numbers = numbers_of(engine_options(self.estimate), clear=self.sky.clear)
         return profiles_of(sheet, points_of(grid), numbers)[:, : len(chosen)]
 
 
 def seen_readings(record: Record, skies: SiteSkies, estimate: Estimate) -> SeenReadings:
-    """Return the daylight readings on the clock that the estimate found, with what it gives there.
-
-    Parameters
-    ----------
-    record, skies
-        What the estimate was inferred from.
-    estimate
-        The estimate.
-    """
     fixed = repaired(record, estimate, skies.site)
     grid = grid_of(fixed)
     sky = skies.over(grid)
@@ -244,17 +186,7 @@ def seen_readings(record: Record, skies: SiteSkies, estimate: Estimate) -> SeenR
 def _with_load(
     power: Array, starts: NDArray[np.datetime64], estimate: Estimate, record: Record
 ) -> Array:
-    """Return readings, those of a net meter with the household's usual load added. [kW]
-
-    Parameters
-    ----------
-    power, starts
-        The readings, and the UTC starts of their intervals. [kW]
-    estimate
-        The estimate.
-    record
-        Whose clock the household lives by.
-    """
+    """Return readings, those of a net meter with the household's usual load added. [kW]"""
     if estimate.household is None:
         return power
     local = local_times(starts, record.timezone)
@@ -317,17 +249,7 @@ def plot_score_map(
 
 
 def draw_score_map(data: SeenReadings, *, truth: Sequence[Plane] = (), ax: Axes) -> Axes:
-    """Draw :func:`plot_score_map` from readings already paired with their sky.
-
-    Parameters
-    ----------
-    data
-        The readings, which bring their estimate along.
-    truth
-        The true planes where they are known.
-    ax
-        Polar axes to draw on.
-    """
+    """Draw :func:`plot_score_map` from readings already paired with their sky."""
     polar, estimate = as_polar(ax), data.estimate
     polar_map(
         polar,
@@ -357,11 +279,9 @@ def draw_score_map(data: SeenReadings, *, truth: Sequence[Plane] = (), ax: Axes)
 
 
 def agreement_map(data: SeenReadings) -> Array:
-    """Return the best share of readings that agree with each plane of a 5° grid.
-
-    Of a net meter, the household's usual load is added to each reading first. One row per tilt from
-    0 to 90, one column per azimuth from 0 to 355. [fraction]
-    """
+    """Return the best share of readings that agree with each plane of a 5° grid."""
+    # Of a net meter, the household's usual load is added to each reading first. One row per tilt
+    # from 0 to 90, one column per azimuth from 0 to 355. [fraction]
     limit = data.estimate.ac_limit_kw
     data = data.take(np.isfinite(data.generated))
     chosen = few_places(data.generated, limit=np.inf if limit is None else limit)
@@ -371,15 +291,7 @@ def agreement_map(data: SeenReadings) -> Array:
 
 
 def few_places(power: Array, *, limit: float) -> NDArray[np.intp]:
-    """Return which readings a map is made of: few enough, and none at the inverter's limit.
-
-    Parameters
-    ----------
-    power
-        Readings. [kW]
-    limit
-        The inverter's limit, infinite where none shows. [kW]
-    """
+    """Return which readings a map is made of: few enough, and none at the inverter's limit."""
     # a fixed seed: the same readings give the same map; a stride could fall in step with the days
     few = min(len(power), MAP_READINGS)
     chosen = np.sort(np.random.default_rng(0).choice(len(power), few, replace=False))
@@ -387,15 +299,7 @@ def few_places(power: Array, *, limit: float) -> NDArray[np.intp]:
 
 
 def best_shares(power: Array, profiles: NDArray[np.floating]) -> Array:
-    """Return the share of readings that agree with each plane at its best capacity. [fraction]
-
-    Parameters
-    ----------
-    power
-        Readings in daylight, shape (n,). [kW]
-    profiles
-        Power of each plane per kW, shape (planes, n). [kW/kW]
-    """
+    """Return the share of readings that agree with each plane at its best capacity. [fraction]"""
     lit = np.asarray(profiles, dtype=np.float32)
     bright = float(np.quantile(power, 0.98))
     if not bright > 0.0:

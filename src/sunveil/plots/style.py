@@ -60,17 +60,7 @@ def new_axes(width: float = 6.4, height: float = 3.8) -> Axes:
 
 
 def new_row(count: int, width: float, height: float, *, share: bool = False) -> tuple[Axes, ...]:
-    """Return the axes of a new figure of panels in a row. [inches]
-
-    Parameters
-    ----------
-    count
-        How many panels.
-    width, height
-        Of the whole figure. [inches]
-    share
-        Whether they share their vertical axis.
-    """
+    """Return the axes of a new figure of panels in a row. [inches]"""
     require_extras("report", purpose="a figure")
     import matplotlib.pyplot as plt
 
@@ -115,17 +105,7 @@ def dress(ax: Axes) -> None:
 
 
 def name_axes(ax: Axes, *, x: str = "", y: str = "", title: str = "") -> None:
-    """Write the labels, with their units, and a title at the left.
-
-    Parameters
-    ----------
-    ax
-        The axes.
-    x, y
-        Labels, with their units in brackets.
-    title
-        What is shown; none when left out.
-    """
+    """Write the labels, with their units, and a title at the left."""
     ax.set_xlabel(x, fontsize=USUAL, color=INK)
     ax.set_ylabel(y, fontsize=USUAL, color=INK)
     if title:
@@ -133,15 +113,7 @@ def name_axes(ax: Axes, *, x: str = "", y: str = "", title: str = "") -> None:
 
 
 def hours_axis(ax: Axes, first: float, last: float) -> None:
-    """Label an axis of solar time from the hour before ``first`` to the hour after ``last``.
-
-    Parameters
-    ----------
-    ax
-        Axes with solar time across.
-    first, last
-        When the curves begin and end. [h]
-    """
+    """Label an axis of solar time from the hour before ``first`` to the hour after ``last``."""
     from matplotlib.ticker import MultipleLocator
 
     ax.set_xlim(max(0.0, np.floor(first)), min(24.0, np.ceil(last)))
@@ -188,19 +160,7 @@ def legend_beside(ax: Axes, title: str) -> None:
 
 
 def polar_map(ax: PolarAxes, values: Array, *, cmap: str, label: str) -> None:
-    """Colour a compass by values over azimuths [0, 360) and tilts [0, 90], with a colour bar.
-
-    Parameters
-    ----------
-    ax
-        Polar axes.
-    values
-        One row per tilt, one column per azimuth, both evenly spaced.
-    cmap
-        Name of a colour map whose lightness runs one way.
-    label
-        What the values are, with their unit.
-    """
+    """Colour a compass by values over azimuths [0, 360) and tilts [0, 90], with a colour bar."""
     tilts = np.linspace(0.0, 90.0, len(values))
     azimuths = np.radians(np.linspace(0.0, 360.0, values.shape[1] + 1))
     closed = np.column_stack([values, values[:, :1]])
@@ -273,18 +233,10 @@ def place_name(site: Site) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Drawing:
-    """A figure inside a page.
+    """A figure inside a page."""
 
-    Parameters
-    ----------
-    source
-        The picture as a ``data:`` address.
-    words
-        What it shows, for those who cannot see it.
-    """
-
-    source: str
-    words: str
+    source: str  # the picture as a `data:` address
+    words: str  # what it shows, for those who cannot see it
 
 
 def loose_figure(width: float, height: float) -> Figure:
@@ -327,15 +279,7 @@ _NUMBERS = ("azimuths", "tilts")
 
 
 def check_inputs(*optional: str, **given: Any) -> None:
-    """Refuse what a figure cannot be drawn from.
-
-    Parameters
-    ----------
-    *optional
-        Names of parameters that may be None, beside ``cache``, ``ax``, ``axes`` and ``truth``.
-    **given
-        What was given, by the names of the parameters.
-    """
+    """Refuse what a figure cannot be drawn from."""
     left_out = {"cache", "ax", "axes", "truth", *optional}
     for name, value in given.items():
         if value is None and name in left_out:

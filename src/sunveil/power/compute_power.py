@@ -120,15 +120,7 @@ def _check_source(publication: Any, site: Any, weather: Any) -> None:
 
 
 def divided(mixture: FleetMixture, by: str | None) -> FleetMixture:
-    """Return a mixture by the groups that are asked for.
-
-    Parameters
-    ----------
-    mixture
-        By the groups that were published.
-    by
-        The public column, ``all``, or None for as published.
-    """
+    """Return a mixture by the groups that are asked for."""
     if by == WHOLE and (mixture.key is not None or mixture.groups != (WHOLE,)):
         return mixture.together()
     if by not in (None, WHOLE, mixture.key):
@@ -151,25 +143,7 @@ def power_of(
     unknowns: Unknowns,
     **options: Any,
 ) -> FleetPower:
-    """Return the power of a mixture: what a job of the service calls.
-
-    Parameters
-    ----------
-    mixture
-        The fleet, by draw, group and plane.
-    site
-        Where it is, or where each group is.
-    grid
-        The intervals.
-    weather
-        Weather, or where it comes from.
-    rng
-        Source of randomness for the errors of model and weather.
-    chain, unknowns
-        What is assumed, and which errors the band holds.
-    **options
-        Handed to the source of the weather.
-    """
+    """Return the power of a mixture: what a job of the service calls."""
     skies: dict[Site, GroupSky] = {}
     places = [_site_of(site, name) for name in mixture.groups]
     model = unknowns.model_factors(mixture.draws, mixture.systems, rng)

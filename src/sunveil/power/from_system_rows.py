@@ -62,35 +62,18 @@ _INSIDE = 12
 
 @dataclass(frozen=True, slots=True)
 class RowErrors:
-    """The law of the errors of rows, as the errors that are stated for them have it.
+    """The law of the errors of rows, as the errors that are stated for them have it."""
 
-    Parameters
-    ----------
-    lost
-        Share of rows that tell nothing of their systems.
-    azimuth, tilt
-        Mean absolute errors of the others. [degrees]
-    capacity
-        Mean absolute error of the logarithm of their capacity.
-    """
-
-    lost: float
-    azimuth: float
-    tilt: float
-    capacity: float
+    lost: float  # share of rows that tell nothing of their systems
+    azimuth: float  # [degrees] mean absolute errors of the others
+    tilt: float  # [degrees] mean absolute errors of the others
+    capacity: float  # mean absolute error of the logarithm of their capacity
 
     @classmethod
     def stated(cls, errors: Mapping[str, tuple[float, float]]) -> RowErrors:
-        """Return the law that has the stated means.
-
-        A row by chance has a capacity by chance, off by thousands of percent: the mean error of
-        capacity tells how many there are.
-
-        Parameters
-        ----------
-        errors
-            Mean, and what nine in ten stay within, by column.
-        """
+        """Return the law that has the stated means."""
+        # A row by chance has a capacity by chance, off by thousands of percent: the mean error of
+        # capacity tells how many there are.
         lost = min(errors["dc_capacity_kw"][0] / CHANCE_CAPACITY, MOST_LOST)
         kept = 1.0 - lost
         reach = 0.9 / kept
@@ -105,13 +88,7 @@ class RowErrors:
         )
 
     def moved(self, deviations: Sequence[float]) -> RowErrors:
-        """Return the law that lies so many deviations from the stated one.
-
-        Parameters
-        ----------
-        deviations
-            Of the share that is lost, and of the errors of azimuth, tilt and capacity.
-        """
+        """Return the law that lies so many deviations from the stated one."""
         lost, *others = deviations
         odds = self.lost / (1.0 - self.lost) * np.exp(LOST_SPREAD * lost)
         azimuth, tilt, capacity = (float(np.exp(ERROR_SPREAD * each)) for each in others)
@@ -125,15 +102,7 @@ class RowErrors:
 
 @functools.lru_cache(maxsize=2)
 def row_laws(capacities_kw: tuple[float, float], errors: RowErrors) -> tuple[Array, ...]:
-    """Return the law, and how it changes where each of its four numbers is a deviation higher.
-
-    Parameters
-    ----------
-    capacities_kw
-        The public range of capacities that rows were drawn from. [kW]
-    errors
-        The law as it is stated.
-    """
+    """Return the law, and how it changes where each of its four numbers is a deviation higher."""
     prior = cell_prior(row_grid(capacities_kw), largest_kw=capacities_kw[1])
     found = [row_law(prior, errors)]
     for place in range(4):
@@ -151,15 +120,7 @@ def row_grid(capacities_kw: tuple[float, float]) -> CellGrid:
 
 
 def row_law(prior: CellPrior, errors: RowErrors) -> Array:
-    """Return how likely a row in each cell is for a system in each.
-
-    Parameters
-    ----------
-    prior
-        The cells.
-    errors
-        The law of errors within and between them.
-    """
+    """Return how likely a row in each cell is for a system in each."""
     grid = prior.grid
     sectors, _, classes = grid.shape
     middle = 180.0 / sectors
@@ -173,19 +134,7 @@ def row_law(prior: CellPrior, errors: RowErrors) -> Array:
 
 
 def _blurred(edges: Array, scale: float, *, turns: bool = False, mirrored: bool = False) -> Array:
-    """Return how likely a value of one cell is found in another after an exponential error.
-
-    Parameters
-    ----------
-    edges
-        Where cells begin and end; values lie evenly within them.
-    scale
-        Mean absolute error.
-    turns
-        Whether what goes beyond the end comes in at the beginning; otherwise it stays in the last.
-    mirrored
-        Whether what falls below the beginning is taken without its sign.
-    """
+    """Return how likely a value of one cell is found in another after an exponential error."""
     cells = len(edges) - 1
     values = edges[:-1, None] + np.diff(edges)[:, None] * (np.arange(_INSIDE) + 0.5) / _INSIDE
     ends = edges.copy() if turns else np.append(edges[:-1], np.inf)
@@ -225,18 +174,9 @@ _STEPS = 150
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Shares:
-    """Estimated shares of a fleet's systems in groups of one axis's values.
+    """Estimated shares of a fleet's systems in groups of one axis's values."""
 
-    Parameters
-    ----------
-    share
-        Of each group; none is negative, and they add up to one.
-    standard_error
-        Of each share, over the draws of the releases, by simulation: it leaves out that the shares
-        are drawn towards even ones where ε is small.
-    """
-
-    share: Array
+    share: Array  # of each group; none is negative, and they add up to one
     standard_error: Array
 
 
@@ -303,15 +243,7 @@ def unmix(
 
 
 def unmix_joint(places: Places, window: Window) -> Array:
-    """Return the likeliest shares of a fleet over cells of all axes together, in their shape.
-
-    Parameters
-    ----------
-    places
-        Where each release lies: one row per system, one column per axis.
-    window
-        The mechanism that drew them.
-    """
+    """Return the likeliest shares of a fleet over cells of all axes together, in their shape."""
     cells = _cells(window)
     _check(places, window, None)
     found, _ = _likeliest(_seen(places, cells), window)
@@ -319,13 +251,7 @@ def unmix_joint(places: Places, window: Window) -> Array:
 
 
 def seen_shares(table: PublishedTable, public: Mapping[str, Any]) -> Array:
-    """Return the share of a publication's rows in every cell of :func:`channel`.
-
-    Parameters
-    ----------
-    table, public
-        The table and the public choices of a publication of whole systems.
-    """
+    """Return the share of a publication's rows in every cell of :func:`channel`."""
     window = window_of(public)
     places = places_of(table, public)
     _check(places, window, None)
@@ -333,11 +259,9 @@ def seen_shares(table: PublishedTable, public: Mapping[str, Any]) -> Array:
 
 
 def cell_edges(public: Mapping[str, Any]) -> tuple[Array, Array, Array]:
-    """Return where the cells of :func:`channel` begin and end along each axis.
-
-    Azimuths and tilts in degrees, capacities in kW; each cell reaches half a step beyond its
-    outermost values.
-    """
+    """Return where the cells of :func:`channel` begin and end along each axis."""
+    # Azimuths and tilts in degrees, capacities in kW; each cell reaches half a step beyond its
+    # outermost values.
     window = window_of(public)
     low = float(public["choices"]["capacities_kw"][0])
     edges = [
@@ -350,10 +274,8 @@ def cell_edges(public: Mapping[str, Any]) -> tuple[Array, Array, Array]:
 
 @functools.lru_cache(maxsize=2)
 def channel(window: Window) -> Array:
-    """Return how likely a release in each cell (rows) is for a system in each (columns).
-
-    For a system in the middle of its cell.
-    """
+    """Return how likely a release in each cell (rows) is for a system in each (columns)."""
+    # For a system in the middle of its cell.
     cells = _cells(window)
     shape = tuple(len(each.middles) for each in cells)
     cell_of = np.ravel_multi_index(np.ix_(*(each.of_value for each in cells)), shape)
@@ -421,19 +343,6 @@ def unmix_systems(
     capacity_edges_kw: Sequence[float] = (3.0, 6.0, 12.0),
     seed: int = 0,
 ) -> PublishedTable:
-    """Return a fleet's shares by azimuth, tilt and capacity, estimated from its published systems.
-
-    Parameters
-    ----------
-    table, public
-        The table and the public choices of a publication of whole systems.
-    sectors
-        How many sectors the compass is cut into; the first is centred on north.
-    tilt_edges, capacity_edges_kw
-        Where bands of tilt [degrees] and classes of capacity [kW] meet.
-    seed
-        For the errors that are found by simulation.
-    """
     azimuths, tilts, capacities = values_of(public)
     turn = 360.0 / sectors
     cut = [
@@ -519,22 +428,10 @@ def moved_rows(
     draws: int,
     rng: np.random.Generator,
 ) -> FleetMixture:
-    """Return draws of a fleet in which every row is moved by an error of the stated size.
-
-    Where many errors do not cancel out, such as on either side of south, they are corrected for to
-    first order; so a plane's capacity may be below zero in a draw, and the sum over planes is not.
-
-    Parameters
-    ----------
-    azimuth, tilt, capacity
-        Of the published planes. [degrees, degrees, kW]
-    errors
-        Their law.
-    draws
-        How many draws.
-    rng
-        Source of randomness.
-    """
+    """Return draws of a fleet in which every row is moved by an error of the stated size."""
+    # Where many errors do not cancel out, such as on either side of south, they are corrected for
+    # to first order; so a plane's capacity may be below zero in a draw, and the sum over planes is
+    # not.
     where = np.zeros(len(azimuth), dtype=np.int64)
     given = _on_grid(azimuth, tilt, capacity, where)[2][0]
     weights = []
@@ -579,17 +476,7 @@ def window_mixture(
     draws: int,
     rng: np.random.Generator,
 ) -> FleetMixture:
-    """Return draws of a fleet that agree with its systems' releases by the window.
-
-    Parameters
-    ----------
-    table, public
-        The published systems, and the public choices they were released with.
-    draws
-        How many draws.
-    rng
-        Source of randomness.
-    """
+    """Return draws of a fleet that agree with its systems' releases by the window."""
     azimuth, tilt, capacity = cell_edges(public)
     grid = CellGrid(len(azimuth) - 1, float(azimuth[:2].mean()), tuple(tilt), tuple(capacity))
     prior = cell_prior(grid, largest_kw=float(public["choices"]["capacities_kw"][1]))
@@ -606,23 +493,7 @@ def unmixed(
     rng: np.random.Generator,
     drifts: Sequence[Array] = (),
 ) -> FleetMixture:
-    """Return draws of a fleet whose systems were released by a known law over its own cells.
-
-    Parameters
-    ----------
-    prior
-        The cells.
-    law
-        How likely a release in each cell (rows) is for a system in each (columns).
-    seen
-        How many releases are in each cell.
-    draws
-        How many draws.
-    rng
-        Source of randomness.
-    drifts
-        How the law changes with what is not quite known of it, by one deviation each.
-    """
+    """Return draws of a fleet whose systems were released by a known law over its own cells."""
     systems = float(seen.sum())
     unknown = np.zeros((len(law), 1))
     moves = tuple(np.hstack([each, unknown]) for each in drifts)
@@ -652,21 +523,7 @@ def lossy_mixture(
     draws: int,
     rng: np.random.Generator,
 ) -> FleetMixture:
-    """Return draws of a fleet of whose rows many tell nothing.
-
-    Parameters
-    ----------
-    azimuth, tilt, capacity
-        Of the published rows. [degrees, degrees, kW]
-    errors
-        The law of their errors.
-    capacities_kw
-        The public range of capacities that they were drawn from. [kW]
-    draws
-        How many draws.
-    rng
-        Source of randomness.
-    """
+    """Return draws of a fleet of whose rows many tell nothing."""
     grid = row_grid(capacities_kw)
     prior = cell_prior(grid, largest_kw=capacities_kw[1])
     place = np.ravel_multi_index(grid.places(azimuth, tilt, capacity), grid.shape)

@@ -56,19 +56,7 @@ def synthetic_mixture(
     draws: int,
     rng: np.random.Generator,
 ) -> FleetMixture:
-    """Return draws of the fleet behind a synthetic table.
-
-    Parameters
-    ----------
-    counts
-        The noisy counts that the synthetic systems were made of: ``noisy-counts``.
-    public
-        The public choices: bins, and how many systems there are.
-    draws
-        How many draws.
-    rng
-        Source of randomness.
-    """
+    """Return draws of the fleet behind a synthetic table."""
     with all_named("the publication", "its folder as it was published"):
         told, many = public["bins"], float(public["systems"])
         edges = tuple(told["tilt_edges"]), tuple(told["capacity_edges_kw"])
@@ -124,27 +112,13 @@ NINE_IN_TEN = 1.6449
 
 @dataclass(frozen=True, slots=True, eq=False)
 class TableFleet:
-    """The tables of a fleet, as published.
+    """The tables of a fleet, as published."""
 
-    Parameters
-    ----------
-    tables
-        By name.
-    about
-        What each is, by name.
-    key
-        Public column that divides the fleet; None where it is one group.
-    bins
-        Their bins.
-    largest_kw
-        The largest capacity that a system may have: public. [kW]
-    """
-
-    tables: Mapping[str, pd.DataFrame]
-    about: Mapping[str, str]
-    key: str | None
-    bins: Bins
-    largest_kw: float
+    tables: Mapping[str, pd.DataFrame]  # by name
+    about: Mapping[str, str]  # what each is, by name
+    key: str | None  # public column that divides the fleet; None where it is one group
+    bins: Bins  # their bins
+    largest_kw: float  # [kW] the largest capacity that a system may have: public
 
     @property
     def drawn(self) -> list[str]:
@@ -171,17 +145,7 @@ class TableFleet:
 
 
 def table_mixture(fleet: TableFleet, *, draws: int, rng: np.random.Generator) -> FleetMixture:
-    """Return draws of a fleet that agree with its tables.
-
-    Parameters
-    ----------
-    fleet
-        The tables.
-    draws
-        How many draws.
-    rng
-        Source of randomness.
-    """
+    """Return draws of a fleet that agree with its tables."""
     if not fleet.drawn and "totals" not in fleet.tables:
         raise ParameterError(
             "the publication has neither counts nor totals; power is made from sectors, planes,"
@@ -297,19 +261,7 @@ def read_source(
     draws: int,
     rng: np.random.Generator,
 ) -> FleetMixture:
-    """Return draws of the fleet that something published tells of.
-
-    Parameters
-    ----------
-    source
-        A publication's folder or one in memory, or a table of planes: a file or a frame.
-    by
-        The column that divides a table of planes.
-    draws
-        How many draws.
-    rng
-        Source of randomness.
-    """
+    """Return draws of the fleet that something published tells of."""
     if isinstance(source, Publication):
         return mixture_of(published_fleet(source), draws=draws, rng=rng)
     if isinstance(source, pd.DataFrame):
@@ -321,17 +273,7 @@ def read_source(
 
 
 def mixture_of(found: PublishedFleet, *, draws: int, rng: np.random.Generator) -> FleetMixture:
-    """Return draws of the fleet that a publication tells of.
-
-    Parameters
-    ----------
-    found
-        The publication.
-    draws
-        How many draws.
-    rng
-        Source of randomness.
-    """
+    """Return draws of the fleet that a publication tells of."""
     if "synthetic-systems" in found.tables:
         counts = found.tables.get(NOISY_COUNTS)
         if counts is None:
@@ -410,17 +352,7 @@ def _planes_of(found: PublishedFleet) -> tuple[Array, Array, Array]:
 
 
 def plane_mixture(table: pd.DataFrame, *, by: str | None, draws: int) -> FleetMixture:
-    """Return a table of planes, taken as it is, in draws that are all alike.
-
-    Parameters
-    ----------
-    table
-        With ``surface_azimuth``, ``surface_tilt`` and ``dc_capacity_kw``.
-    by
-        Its column of groups; None or ``all`` for one group.
-    draws
-        How many draws.
-    """
+    """Return a table of planes, taken as it is, in draws that are all alike."""
     lacking = [name for name in PLANE if name not in table.columns]
     if lacking:
         raise ParameterError(

@@ -175,15 +175,7 @@ PARQUET, CSV, SUMMARY, PAGE = "power.parquet", "power.csv", "power.json", "repor
 
 
 def write_power(power: FleetPower, folder: Path) -> list[Path]:
-    """Write a fleet's power into a folder: Parquet, CSV, and a summary as JSON.
-
-    Parameters
-    ----------
-    power
-        The fleet's power.
-    folder
-        A folder that does not exist, or an empty one.
-    """
+    """Write a fleet's power into a folder: Parquet, CSV, and a summary as JSON."""
     if folder.exists() and (not folder.is_dir() or any(folder.iterdir())):
         raise ParameterError(f"{folder} exists and is not an empty folder; name a new one")
     try:

@@ -56,39 +56,17 @@ class PowerChain:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class DaylightSky:
-    """The sky of one place at the daylight intervals of a time grid.
+    """The sky of one place at the daylight intervals of a time grid."""
 
-    Parameters
-    ----------
-    site
-        Where.
-    grid
-        All intervals, day and night.
-    lit
-        Places of the daylight ones among them.
-    sky
-        The light in their middles.
-    weather
-        Where the light comes from.
-    """
-
-    site: Site
-    grid: TimeGrid
-    lit: NDArray[np.intp]
-    sky: Sky
-    weather: Weather
+    site: Site  # where
+    grid: TimeGrid  # all intervals, day and night
+    lit: NDArray[np.intp]  # places of the daylight ones among them
+    sky: Sky  # the light in their middles
+    weather: Weather  # where the light comes from
 
 
 def power_grid(start: TimeLike, end: TimeLike, step_minutes: int = 15) -> TimeGrid:
-    """Return the intervals of a span.
-
-    Parameters
-    ----------
-    start, end
-        Half-open span; naive times are in UTC.
-    step_minutes
-        Length of an interval; it divides a day. [minutes]
-    """
+    """Return the intervals of a span."""
     first, last = span(start, end)
     seconds = 60 * step_minutes
     if step_minutes < 1 or DAY % seconds:
@@ -98,19 +76,7 @@ def power_grid(start: TimeLike, end: TimeLike, step_minutes: int = 15) -> TimeGr
 
 
 def daylight_sky(what: Any, site: Site, grid: TimeGrid, **options: Any) -> DaylightSky:
-    """Return the sky of a place over a time grid.
-
-    Parameters
-    ----------
-    what
-        Weather, or where it comes from: as for :func:`sunveil.get_weather`.
-    site
-        Where.
-    grid
-        The intervals.
-    **options
-        Handed to the source of the weather.
-    """
+    """Return the sky of a place over a time grid."""
     margin = np.timedelta64(3600, "s")
     start, end = grid.times[0] - margin, grid.times[-1] + margin + np.timedelta64(grid.step, "s")
     weather = get_weather(what, site, start, end, **options)
@@ -131,17 +97,7 @@ def daylight_sky(what: Any, site: Site, grid: TimeGrid, **options: Any) -> Dayli
 def plane_profiles(
     sky: Sky, surface_azimuth: Array, surface_tilt: Array, chain: PowerChain
 ) -> Profiles:
-    """Return the AC power of planes per kW of DC capacity, shape (planes, instants). [kW/kW]
-
-    Parameters
-    ----------
-    sky
-        The light.
-    surface_azimuth, surface_tilt
-        The planes. [degrees]
-    chain
-        What stands between light and meter.
-    """
+    """Return the AC power of planes per kW of DC capacity, shape (planes, instants). [kW/kW]"""
     out = np.empty((len(surface_azimuth), len(sky)), dtype=np.float32)
     facing = normals(surface_azimuth, surface_tilt)
     many = max(1, _CHUNK // max(len(sky), 1))
@@ -155,15 +111,7 @@ def plane_profiles(
 
 
 def held_at_limits(power: Array, ratios: tuple[float, float] | None) -> Array:
-    """Return the mean power of systems whose inverters end between two limits. [kW/kW]
-
-    Parameters
-    ----------
-    power
-        Without a limit, per kW of DC capacity.
-    ratios
-        Least and largest DC to AC ratio: systems are spread evenly between them. None for no limit.
-    """
+    """Return the mean power of systems whose inverters end between two limits. [kW/kW]"""
     if ratios is None:
         return power
     low, high = ratios

@@ -69,22 +69,12 @@ RATIOS = (1.0, 1.3)
 
 @dataclass(frozen=True, slots=True)
 class CellGrid:
-    """Sectors of azimuth, bands of tilt and classes of capacity that a fleet is told in.
+    """Sectors of azimuth, bands of tilt and classes of capacity that a fleet is told in."""
 
-    Parameters
-    ----------
-    sectors
-        How many sectors the compass is cut into.
-    centre
-        Azimuth of the middle of the first. [degrees]
-    tilt_edges, capacity_edges_kw
-        Where bands [degrees] and classes [kW] begin and end.
-    """
-
-    sectors: int
-    centre: float
-    tilt_edges: tuple[float, ...]
-    capacity_edges_kw: tuple[float, ...]
+    sectors: int  # how many sectors the compass is cut into
+    centre: float  # [degrees] azimuth of the middle of the first
+    tilt_edges: tuple[float, ...]  # where bands [degrees] and classes [kW] begin and end
+    capacity_edges_kw: tuple[float, ...]  # where bands [degrees] and classes [kW] begin and end
 
     @classmethod
     def of(cls, bins: Bins) -> CellGrid:
@@ -97,15 +87,7 @@ class CellGrid:
         return self.sectors, len(self.tilt_edges) - 1, len(self.capacity_edges_kw) - 1
 
     def places(self, azimuth: Array, tilt: Array, capacity: Array) -> tuple[Whole, Whole, Whole]:
-        """Return the sector, band and class of systems; those beyond the ends are in the last.
-
-        Parameters
-        ----------
-        azimuth, tilt
-            Of their planes. [degrees]
-        capacity
-            Of the systems. [kW]
-        """
+        """Return the sector, band and class of systems; those beyond the ends are in the last."""
         turned = np.floor(np.mod((azimuth - self.centre) * self.sectors / 360.0 + 0.5,
                                  self.sectors)).astype(np.int64) % self.sectors  # fmt: skip
         return turned, _band(tilt, self.tilt_edges), _band(capacity, self.capacity_edges_kw)
@@ -113,32 +95,16 @@ class CellGrid:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class CellPrior:
-    """What is known of cells before anything was published.
+    """What is known of cells before anything was published."""
 
-    Parameters
-    ----------
-    grid
-        The cells.
-    shares
-        Shares of systems by sector, band and class; they add up to 1.
-    mean_kw, spread_kw
-        Mean and standard deviation of the capacity of the systems of each class. [kW]
-    large
-        Which classes are of systems that are no home's.
-    surface_azimuth, surface_tilt
-        The planes that stand for each cell of sector and band, shape (cells, planes). [degrees]
-    within
-        The share of each of them, in the same shape; each row adds up to 1.
-    """
-
-    grid: CellGrid
-    shares: Array
-    mean_kw: Array
-    spread_kw: Array
-    large: NDArray[np.bool_]
-    surface_azimuth: Array
-    surface_tilt: Array
-    within: Array
+    grid: CellGrid  # the cells
+    shares: Array  # shares of systems by sector, band and class; they add up to 1
+    mean_kw: Array  # [kW] mean and standard deviation of the capacity of the systems of each class
+    spread_kw: Array  # [kW]
+    large: NDArray[np.bool_]  # which classes are of systems that are no home's
+    surface_azimuth: Array  # [degrees]
+    surface_tilt: Array  # [degrees]
+    within: Array  # the share of each of them, in the same shape; each row adds up to 1
 
     @property
     def planes(self) -> int:
@@ -148,15 +114,7 @@ class CellPrior:
 
 @lru_cache(maxsize=8)
 def cell_prior(grid: CellGrid, *, largest_kw: float = 2000.0) -> CellPrior:
-    """Return what the public lists say of some cells.
-
-    Parameters
-    ----------
-    grid
-        The cells.
-    largest_kw
-        The largest capacity that a system may have: public. [kW]
-    """
+    """Return what the public lists say of some cells."""
     azimuth, facing = _fine_azimuths()
     tilt, leaning = _fine_tilts()
     size, sized = _fine_sizes(largest_kw)
@@ -294,57 +252,28 @@ _DONE = 1e-3
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Observation:
-    """Published numbers of one group that are linear in how many systems its cells have.
-
-    Parameters
-    ----------
-    matrix
-        What one system of each cell adds to every number, shape (numbers, cells + 1); the last
-        column is for systems that could not be inferred.
-    values
-        The published numbers.
-    deviation
-        Standard deviation of the noise of each; None where the numbers are counts of independent
-        draws, which vary as Poisson's law has it.
-    drifts
-        Where the matrix is itself not quite known: for each thing that it hangs on, how it changes
-        when that lies one deviation higher. All systems share it, so that it does not average out.
-    """
+    """Published numbers of one group that are linear in how many systems its cells have."""
 
     matrix: Array
-    values: Array
+    values: Array  # the published numbers
     deviation: Array | None
     drifts: tuple[Array, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
 class ObservedTotal:
-    """A published total of capacity.
+    """A published total of capacity."""
 
-    Parameters
-    ----------
-    total_kw, deviation_kw
-        As drawn, and the standard deviation of its error. [kW]
-    """
-
-    total_kw: float
-    deviation_kw: float
+    total_kw: float  # [kW] as drawn, and the standard deviation of its error
+    deviation_kw: float  # [kW] as drawn, and the standard deviation of its error
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class CellDraws:
-    """Draws of one group.
+    """Draws of one group."""
 
-    Parameters
-    ----------
-    systems
-        By draw, cell of sector and band, and class. [systems]
-    capacity_kw
-        By draw and cell of sector and band. [kW]
-    """
-
-    systems: Array
-    capacity_kw: Array
+    systems: Array  # [systems] by draw, cell of sector and band, and class
+    capacity_kw: Array  # [kW] by draw and cell of sector and band
 
 
 def effects(prior: CellPrior) -> Array:
@@ -378,25 +307,7 @@ def draw_cells(
     rng: np.random.Generator,
     unknown: bool = True,
 ) -> CellDraws:
-    """Return draws of one group's systems and capacities by cell.
-
-    Parameters
-    ----------
-    prior
-        What is known beforehand.
-    systems
-        How many systems the group has: public.
-    observed
-        What was published of its counts.
-    total
-        What was published of its capacity, if anything.
-    draws
-        How many draws.
-    rng
-        Source of randomness: public, since only published numbers are looked at.
-    unknown
-        Whether some systems may not have been inferred.
-    """
+    """Return draws of one group's systems and capacities by cell."""
     share = UNKNOWN_SHARE if unknown else 1e-9
     # a share that spreads so far has its mean above its middle
     usual = prior.shares * np.where(prior.large, np.exp(-(LARGE_SPREAD**2) / 2.0), 1.0)
@@ -463,11 +374,9 @@ def _in_place(matrix: Array, systems: float, observed: Sequence[Observation]) ->
 
 
 def _laplace(base: Array, basis: Array, numbers: _Numbers) -> tuple[Array, Array]:
-    """Return the most likely z, and a root of its covariance.
-
-    What the matrix hangs on moves the most likely z. It is not learnt from the numbers, since it
-    would take the blame for whatever else does not fit: its own spread is handed on as it is.
-    """
+    """Return the most likely z, and a root of its covariance."""
+    # What the matrix hangs on moves the most likely z. It is not learnt from the numbers, since it
+    # would take the blame for whatever else does not fit: its own spread is handed on as it is.
     z = np.zeros(basis.shape[1])
 
     def loss(at: Array) -> float:
@@ -544,31 +453,15 @@ GRID_STEP = 5.0
 
 @dataclass(frozen=True, slots=True, eq=False)
 class FleetMixture:
-    """Capacities on planes, by draw and group.
+    """Capacities on planes, by draw and group."""
 
-    Parameters
-    ----------
-    key
-        Public column that divides the fleet; None where it is one group.
-    groups
-        Names of the groups.
-    systems
-        How many systems each has.
-    surface_azimuth, surface_tilt
-        The planes. [degrees]
-    weights
-        Capacity by draw, group and plane. [kW]
-    about
-        How it was made, in sentences.
-    """
-
-    key: str | None
-    groups: tuple[str, ...]
-    systems: Array
-    surface_azimuth: Array
-    surface_tilt: Array
-    weights: Weights
-    about: tuple[str, ...] = ()
+    key: str | None  # public column that divides the fleet; None where it is one group
+    groups: tuple[str, ...]  # names of the groups
+    systems: Array  # how many systems each has
+    surface_azimuth: Array  # [degrees] the planes
+    surface_tilt: Array  # [degrees] the planes
+    weights: Weights  # [kW] capacity by draw, group and plane
+    about: tuple[str, ...] = ()  # how it was made, in sentences
 
     @property
     def draws(self) -> int:
@@ -589,20 +482,9 @@ class FleetMixture:
 
 
 def cell_weights(prior: CellPrior, found: CellDraws, rng: np.random.Generator) -> Weights:
-    """Return the capacities of one group on the planes that stand for its cells, by draw.
-
-    Where the planes of a cell's systems stand within it is drawn as well: lists are not sure of it,
-    and few systems do not stand as many do.
-
-    Parameters
-    ----------
-    prior
-        The cells, and the planes that stand for each.
-    found
-        Draws of systems and capacities by cell.
-    rng
-        Source of randomness.
-    """
+    """Return the capacities of one group on the planes that stand for its cells, by draw."""
+    # Where the planes of a cell's systems stand within it is drawn as well: lists are not sure of
+    # it, and few systems do not stand as many do.
     systems = found.systems.sum(axis=2) / (1.0 + MIXTURE_SIZE_SPREAD**2)
     sure = 1.0 / (1.0 / WITHIN_SYSTEMS + 1.0 / np.maximum(systems, 0.05))
     drawn = rng.standard_gamma(prior.within * sure[:, :, None] + 1e-6)
@@ -616,22 +498,9 @@ def cell_weights(prior: CellPrior, found: CellDraws, rng: np.random.Generator) -
 def lay_planes(
     azimuth: Array, tilt: Array, capacity: Array, place: NDArray[np.int64], groups: int
 ) -> tuple[Array, Array, Array]:
-    """Return planes, and the capacity of every group on each.
-
-    Up to a few thousand planes are taken as they are. More are shared out among the four nearest
-    planes of a grid, which moves the power of none by more than 0.2% of its capacity.
-
-    Parameters
-    ----------
-    azimuth, tilt
-        Of every system's plane. [degrees]
-    capacity
-        On it. [kW]
-    place
-        The group that it is in.
-    groups
-        How many groups there are.
-    """
+    """Return planes, and the capacity of every group on each."""
+    # Up to a few thousand planes are taken as they are. More are shared out among the four nearest
+    # planes of a grid, which moves the power of none by more than 0.2% of its capacity.
     if len(azimuth) <= MOST_PLANES:
         weights = np.zeros((groups, len(azimuth)))
         weights[place, np.arange(len(azimuth))] = capacity

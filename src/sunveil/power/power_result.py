@@ -21,20 +21,10 @@ BAND = 0.9
 
 @dataclass(frozen=True, slots=True, eq=False)
 class GroupSky:
-    """What the planes of a fleet give at one place.
+    """What the planes of a fleet give at one place."""
 
-    Parameters
-    ----------
-    light
-        The sky there.
-    profiles
-        Of the mixture's planes, shape (planes, daylight intervals). [kW/kW]
-    factors
-        What weather does not know, by daylight interval and draw; None where that is nothing.
-    """
-
-    light: DaylightSky
-    profiles: Profiles
+    light: DaylightSky  # the sky there
+    profiles: Profiles  # [kW/kW] of the mixture's planes, shape (planes, daylight intervals)
     factors: NDArray[np.float32] | None
 
 
@@ -181,15 +171,7 @@ def _plain(value: float) -> str:
 
 
 def banded(values: Sequence[float] | Array, unit: str, about: str) -> Banded:
-    """Return the middle of drawn numbers, and what nine in ten are between.
-
-    Parameters
-    ----------
-    values
-        One for each draw.
-    unit, about
-        What they are in, and what they are.
-    """
+    """Return the middle of drawn numbers, and what nine in ten are between."""
     low, middle, high = np.quantile(np.asarray(values), [0.5 - BAND / 2, 0.5, 0.5 + BAND / 2])
     return Banded(float(middle), float(low), float(high), unit, about)
 
@@ -202,19 +184,7 @@ def lit_draws(
     *,
     planes: NDArray[np.bool_] | None = None,
 ) -> NDArray[np.float32]:
-    """Return the power of a group at its daylight intervals, by draw. [kW]
-
-    Parameters
-    ----------
-    mixture, place
-        The fleet, and which of its groups.
-    sky
-        What its planes give.
-    model
-        Factor of every draw and group.
-    planes
-        Which planes are counted; all of them when left out.
-    """
+    """Return the power of a group at its daylight intervals, by draw. [kW]"""
     chosen = slice(None) if planes is None else planes
     weights = mixture.weights[:, place, chosen] * model[:, place, None].astype(np.float32)
     power = sky.profiles[chosen].T @ weights.T
@@ -226,10 +196,8 @@ def lit_draws(
 def band_of(
     lit: NDArray[np.float32],
 ) -> tuple[NDArray[np.float32], NDArray[np.float32], NDArray[np.float32]]:
-    """Return the middle of the draws of each interval, and the band's ends.
-
-    The middle and not the mean: where little is known of sizes, a few draws are far too large.
-    """
+    """Return the middle of the draws of each interval, and the band's ends."""
+    # The middle and not the mean: where little is known of sizes, a few draws are far too large.
     many = lit.shape[1]
     # the numbers next to the band's ends, so that one partition finds all three
     low = max(int(np.floor((0.5 - BAND / 2) * many)) - 1, 0)

@@ -76,24 +76,12 @@ class Sensitivity:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Counts:
-    """Whole numbers about private rows, with how far neighbours can move them: private.
+    """Whole numbers about private rows, with how far neighbours can move them: private."""
 
-    Parameters
-    ----------
-    values
-        One whole number per cell.
-    sensitivity
-        How far neighbours can move all cells together.
-    unit
-        What neighbours differ in.
-    proof
-        The page of the documentation that proves the sensitivity.
-    """
-
-    values: Whole
-    sensitivity: Sensitivity
-    unit: Unit
-    proof: str
+    values: Whole  # one whole number per cell
+    sensitivity: Sensitivity  # how far neighbours can move all cells together
+    unit: Unit  # what neighbours differ in
+    proof: str  # the page of the documentation that proves the sensitivity
 
     def __post_init__(self) -> None:
         if self.values.dtype != np.int64 or self.values.ndim != 1 or len(self.values) == 0:
@@ -268,18 +256,10 @@ def _gaussian(scale: float) -> Any:
 
 @dataclass(frozen=True, slots=True)
 class Spending:
-    """An amount of privacy loss.
+    """An amount of privacy loss."""
 
-    Parameters
-    ----------
-    amount
-        How much.
-    concentrated
-        Whether it is ρ of zero-concentrated DP, or ε.
-    """
-
-    amount: float
-    concentrated: bool = False
+    amount: float  # how much
+    concentrated: bool = False  # whether it is ρ of zero-concentrated DP, or ε
 
     def __post_init__(self) -> None:
         (check_release_rho if self.concentrated else check_release_epsilon)(self.amount)

@@ -17,11 +17,9 @@ NANO = 10**9
 
 
 def to_nano(amount: float | Fraction) -> int:
-    """Return an amount of ε or ρ in billionths, rounded up so that nothing is spent unseen.
-
-    A float is read as the shortest number that it prints as: 0.1 is a tenth. Mechanisms keep back
-    far more than the difference (``docs/proofs/sampling.md``).
-    """
+    """Return an amount of ε or ρ in billionths, rounded up so that nothing is spent unseen."""
+    # A float is read as the shortest number that it prints as: 0.1 is a tenth. Mechanisms keep back
+    # far more than the difference (`docs/proofs/sampling.md`).
     return math.ceil(as_fraction(amount) * NANO)
 
 
@@ -387,21 +385,10 @@ REGISTER_READINGS, REGISTER_DAYS = 2, 3
 
 
 def reach(unit: Unit, *, differenced: bool) -> int:
-    """Return how many of a record's readings, or days, one of the source's can change.
-
-    Parameters
-    ----------
-    unit
-        What neighbours differ in, in the source.
-    differenced
-        Whether the record holds differences of a register.
-
-    Privacy
-    -------
-    Public. A score of differences moves that many times as far as one of readings, so that a
-    release of a register is worth what one of readings is at ε divided by this. Proof:
-    ``docs/proofs/agreement.md``, ``docs/proofs/day-votes.md``.
-    """
+    """Return how many of a record's readings, or days, one of the source's can change."""
+    # Public. A score of differences moves that many times as far as one of readings, so that a
+    # release of a register is worth what one of readings is at ε divided by this. Proof:
+    # `docs/proofs/agreement.md`, `docs/proofs/day-votes.md`.
     if not differenced or isinstance(unit, System):
         return 1
     return REGISTER_READINGS if isinstance(unit, Readings) else REGISTER_DAYS

@@ -147,18 +147,10 @@ _COUNTABLE = 50_000_000
 
 @dataclass(frozen=True, slots=True, eq=False)
 class LevelTable:
-    """The scores that occur, and how many candidates have each: private.
+    """The scores that occur, and how many candidates have each: private."""
 
-    Parameters
-    ----------
-    levels
-        Distinct scores, increasing.
-    counts
-        How many candidates have each.
-    """
-
-    levels: NDArray[np.int64]
-    counts: NDArray[np.int64]
+    levels: NDArray[np.int64]  # distinct scores, increasing
+    counts: NDArray[np.int64]  # how many candidates have each
 
     def __repr__(self) -> str:
         return "LevelTable(private)"
@@ -181,11 +173,9 @@ class LevelTable:
 
 @cache
 def opendp_prelude() -> Any:
-    """Return OpenDP with its mechanisms enabled, under the names of its prelude.
-
-    The prelude itself would load scikit-learn, SciPy's statistics and more where they are
-    installed, which takes longer than all else of a release.
-    """
+    """Return OpenDP with its mechanisms enabled, under the names of its prelude."""
+    # The prelude itself would load scikit-learn, SciPy's statistics and more where they are
+    # installed, which takes longer than all else of a release.
     from opendp import domains, measurements, measures, metrics, mod
 
     mod.enable_features("contrib")
@@ -200,17 +190,7 @@ def _noisy_max(levels: NDArray[np.int64], measure: Any, scale: float) -> int:
 
 
 def draw_exponential(levels: NDArray[np.int64], *, sensitivity: int, epsilon: float) -> int:
-    """Return one index with probability proportional to exp(ε level / 2Δ).
-
-    Parameters
-    ----------
-    levels
-        One whole number per candidate.
-    sensitivity
-        Δ: how far neighbours can move any level.
-    epsilon
-        The ε of one draw.
-    """
+    """Return one index with probability proportional to exp(ε level / 2Δ)."""
     check_epsilon(epsilon)
     # without noise enough, OpenDP would return the highest level as it is
     if sensitivity < 1 or levels.ndim != 1 or len(levels) == 0 or levels.dtype != np.int64:
@@ -225,22 +205,18 @@ def draw_exponential(levels: NDArray[np.int64], *, sensitivity: int, epsilon: fl
 
 
 def draw_weighted(log_weights: Array) -> int:
-    """Return one index with probability proportional to the exponential of its log-weight.
-
-    OpenDP's exponential mechanism on the log-weights as whole numbers, at the scale at which it
-    draws exactly in these proportions.
-    """
+    """Return one index with probability proportional to the exponential of its log-weight."""
+    # OpenDP's exponential mechanism on the log-weights as whole numbers, at the scale at which it
+    # draws exactly in these proportions.
     below = np.maximum(log_weights - log_weights.max(), -FARTHEST)
     steps = np.floor(below * 2.0**BITS).astype(np.int64)
     return _noisy_max(steps, opendp_prelude().zero_concentrated_divergence(), 2.0**BITS)
 
 
 def draw_uniform(count: int) -> int:
-    """Return one of ``count`` indices, all equally likely.
-
-    Two digits are drawn, so that the time grows with the square root of the count only, and drawn
-    anew where they are no index, which happens less than once in that root.
-    """
+    """Return one of ``count`` indices, all equally likely."""
+    # Two digits are drawn, so that the time grows with the square root of the count only, and drawn
+    # anew where they are no index, which happens less than once in that root.
     if count == 1:
         return 0
     base = math.isqrt(count - 1) + 1
@@ -255,17 +231,7 @@ def _draw_equal(count: int) -> int:
 
 
 def draw_level(table: LevelTable, log_probabilities: Array, levels: NDArray[np.int64]) -> int:
-    """Return one candidate, given the log-probability of a candidate of each level.
-
-    Parameters
-    ----------
-    table
-        The levels that occur.
-    log_probabilities
-        Log-probability of one candidate of each level.
-    levels
-        The level of every candidate.
-    """
+    """Return one candidate, given the log-probability of a candidate of each level."""
     chosen = draw_weighted(log_probabilities + np.log(table.counts))
     equals = np.flatnonzero(levels == table.levels[chosen])
     return int(equals[draw_uniform(len(equals))])
@@ -300,20 +266,11 @@ def _log_sum(logs: Array, counts: NDArray[np.int64]) -> float:
 
 
 def permute_and_flip_logs(log_coins: Array, counts: NDArray[np.int64]) -> Array:
-    """Return the log-probability that permute-and-flip takes one given candidate of each group.
-
-    A candidate whose coin shows heads with q is taken with q ∫ Π (1 - t q_j) dt over t from 0 to 1,
-    the product being over all others: t is its own place in the order. The integral is by
-    Gauss-Legendre on panels that halve towards zero, since the product may fall as fast as
-    exp(-t Σ q).
-
-    Parameters
-    ----------
-    log_coins
-        Log-probability of heads of each group's candidates; the largest is zero.
-    counts
-        How many candidates each group has.
-    """
+    """Return the log-probability that permute-and-flip takes one given candidate of each group."""
+    # A candidate whose coin shows heads with q is taken with q ∫ Π (1 - t q_j) dt over t from 0 to
+    # 1, the product being over all others: t is its own place in the order. The integral is by
+    # Gauss-Legendre on panels that halve towards zero, since the product may fall as fast as exp(-t
+    # Σ q).
     places, weights = _nodes()
     fair = log_coins > _NEVER
     coins, many = np.exp(log_coins[fair]), counts[fair].astype(np.float64)
@@ -338,15 +295,9 @@ def _nodes() -> tuple[Array, Array]:
 
 @dataclass(frozen=True, slots=True)
 class Selection(ABC):
-    """A mechanism that selects a candidate by how far its level is below the top.
+    """A mechanism that selects a candidate by how far its level is below the top."""
 
-    Parameters
-    ----------
-    epsilon
-        What one draw costs.
-    """
-
-    epsilon: float
+    epsilon: float  # what one draw costs
     proof: ClassVar[str]
 
     def __post_init__(self) -> None:

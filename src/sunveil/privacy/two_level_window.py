@@ -167,10 +167,8 @@ def best_window(
 
 @functools.lru_cache(maxsize=16)
 def _nearest(axes: tuple[Axis, ...], priors: Priors) -> Array:
-    """Return the summed distance of the 1, 2, ... nearest candidates, averaged over places.
-
-    It is all that ε is weighed against, and the same for every ε.
-    """
+    """Return the summed distance of the 1, 2, ... nearest candidates, averaged over places."""
+    # It is all that ε is weighed against, and the same for every ε.
     total = np.zeros(math.prod(axis.size for axis in axes))
     for place, weight in _places(axes, priors):
         total += weight * np.cumsum(np.sort(_distances(axes, place), axis=None))
@@ -179,10 +177,8 @@ def _nearest(axes: tuple[Axis, ...], priors: Priors) -> Array:
 
 
 def _distances(axes: tuple[Axis, ...], place: tuple[int, ...]) -> NDArray[np.int64]:
-    """Return how far every candidate is from a place: shares of chance error, added up.
-
-    In the shape of the axes, but counted from the place along those that wrap.
-    """
+    """Return how far every candidate is from a place: shares of chance error, added up."""
+    # In the shape of the axes, but counted from the place along those that wrap.
     found = np.zeros((), dtype=np.int64)
     for axis, at in zip(axes, place, strict=True):
         shares = _apart(axis, 0 if axis.wraps else at) / _chance(axis)
@@ -198,10 +194,8 @@ def _chance(axis: Axis) -> float:
 
 
 def _apart(axis: Axis, place: int) -> Array:
-    """Return the mean distance of every value from the truth, in the unit of the axis.
-
-    The truth lies anywhere within half a step of the place it was rounded to.
-    """
+    """Return the mean distance of every value from the truth, in the unit of the axis."""
+    # The truth lies anywhere within half a step of the place it was rounded to.
     apart = np.abs(np.arange(axis.size) - place).astype(np.float64)
     apart[place] = 0.25
     if axis.wraps:

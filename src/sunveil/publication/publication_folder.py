@@ -56,20 +56,11 @@ def holds_systems(table: PublishedTable) -> bool:
 
 
 def orange_button(table: PublishedTable, *, description: str = "") -> dict[str, Any]:
-    """Return the systems of a table as an Orange Button document.
-
-    A system is a ``PVSystem`` with its ``CapacityDC`` and one ``PVArray`` for each of its planes,
-    whose ``Orientation`` has azimuth, clockwise from true north, and tilt from the horizontal. Its
-    ``PVSystemID`` is the release's random name. Where no planes are told, and for a tracker, the
-    array has the system's own azimuth and tilt.
-
-    Parameters
-    ----------
-    table
-        A table with a release's name, plane and capacity in every row.
-    description
-        What is said of every system, such as how it was protected.
-    """
+    """Return the systems of a table as an Orange Button document."""
+    # A system is a `PVSystem` with its `CapacityDC` and one `PVArray` for each of its planes, whose
+    # `Orientation` has azimuth, clockwise from true north, and tilt from the horizontal. Its
+    # `PVSystemID` is the release's random name. Where no planes are told, and for a tracker, the
+    # array has the system's own azimuth and tilt.
     if not holds_systems(table):
         raise ParameterError(
             f"the table {table.name} has no systems to describe: Orange Button needs the columns"
@@ -131,19 +122,7 @@ def readme(
     published: datetime.date,
     account: PublicationAccount | None = None,
 ) -> str:
-    """Return a publication's README: what was protected, how well, and what not to conclude.
-
-    Parameters
-    ----------
-    publication
-        What is published.
-    files
-        Names of the files beside it.
-    published
-        On which day.
-    account
-        What the ledger says of it; None where there is none.
-    """
+    """Return a publication's README: what was protected, how well, and what not to conclude."""
     parts = [
         f"# {publication.title}\n",
         f"Published on {published.isoformat()}.\n",
@@ -370,11 +349,9 @@ def frame_of_table(table: PublishedTable) -> pd.DataFrame:
 
 
 def read_table(path: Path | str) -> pd.DataFrame:
-    """Return a published table, from its CSV or Parquet file, with texts as they were published.
-
-    The types are those of the ``datapackage.json`` beside it. CSV files hold texts that look like
-    formulas behind an apostrophe, which is taken away.
-    """
+    """Return a published table, from its CSV or Parquet file, with texts as they were published."""
+    # The types are those of the `datapackage.json` beside it. CSV files hold texts that look like
+    # formulas behind an apostrophe, which is taken away.
     place = Path(path)
     if place.suffix == ".parquet":
         return pd.read_parquet(place)
@@ -423,17 +400,7 @@ def _selected(column: Column, named: Callable[[str], str]) -> str:
 
 
 def data_package(folder: Path, publication: Publication, *, day: datetime.date) -> dict[str, Any]:
-    """Return the Frictionless description (Data Package 2.0) of a folder's tables.
-
-    Parameters
-    ----------
-    folder
-        Where the tables have been written.
-    publication
-        What they hold.
-    day
-        The day of publication.
-    """
+    """Return the Frictionless description (Data Package 2.0) of a folder's tables."""
     resources = [
         _resource(folder / f"{table.name}.{ending}", table)
         for table in publication.tables
@@ -512,31 +479,15 @@ PACKAGE = "datapackage.json"
 
 @dataclass(frozen=True, slots=True, eq=False)
 class PublishedFleet:
-    """A publication as it was read: everything in it is public.
+    """A publication as it was read: everything in it is public."""
 
-    Parameters
-    ----------
-    tables
-        By name.
-    about
-        What each is, by name.
-    public
-        The public choices it was made with.
-    """
-
-    tables: Mapping[str, pd.DataFrame]
-    about: Mapping[str, str]
-    public: Mapping[str, Any]
+    tables: Mapping[str, pd.DataFrame]  # by name
+    about: Mapping[str, str]  # what each is, by name
+    public: Mapping[str, Any]  # the public choices it was made with
 
 
 def read_published(path: Path | str) -> PublishedFleet:
-    """Return the publication in a folder, as a curator wrote it or the service gave it.
-
-    Parameters
-    ----------
-    path
-        The folder, or its ``datapackage.json``.
-    """
+    """Return the publication in a folder, as a curator wrote it or the service gave it."""
     folder = Path(path)
     folder = folder.parent if folder.name == PACKAGE else folder
     try:

@@ -127,15 +127,10 @@ class Bins:
 
 
 def whole_parts(planes: FleetPlanes) -> Whole:
-    """Return how many parts of its system every plane gets: private.
-
-    Shares are rounded to whole parts, those with the largest remainders upwards, so that the parts
-    of a system add up to :data:`PARTS` as its shares add up to 1.
-
-    Privacy
-    -------
-    A system's parts depend on its own planes alone: ``docs/proofs/counts.md``.
-    """
+    """Return how many parts of its system every plane gets: private."""
+    # Shares are rounded to whole parts, those with the largest remainders upwards, so that the
+    # parts of a system add up to PARTS as its shares add up to 1.
+    # A system's parts depend on its own planes alone: `docs/proofs/counts.md`.
     row, exact = planes.row, PARTS * planes.share
     whole = np.floor(exact).astype(np.int64)
     lacking = PARTS - np.bincount(row, weights=whole).astype(np.int64)
@@ -155,21 +150,11 @@ def largest_planes(rows: FleetRows) -> FleetPlanes:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class FleetGroups:
-    """Disjoint groups of a fleet by a public key: which group a system is in is no secret.
+    """Disjoint groups of a fleet by a public key: which group a system is in is no secret."""
 
-    Parameters
-    ----------
-    key
-        Name of the key, or None for the whole fleet as one group.
-    names
-        The groups, given in advance.
-    place
-        The group of every row.
-    """
-
-    key: str | None
-    names: tuple[str, ...]
-    place: Whole
+    key: str | None  # name of the key, or None for the whole fleet as one group
+    names: tuple[str, ...]  # the groups, given in advance
+    place: Whole  # the group of every row
 
     @property
     def sizes(self) -> Whole:
@@ -195,17 +180,7 @@ def check_keys(key: str | None, keys: Sequence[str] | None) -> tuple[str, ...]:
 
 
 def groups_of(rows: FleetRows, *, key: str | None, keys: Sequence[str] | None) -> FleetGroups:
-    """Return the groups of a fleet.
-
-    Parameters
-    ----------
-    rows
-        The fleet.
-    key
-        Which public column; None for the whole fleet.
-    keys
-        Every group there may be.
-    """
+    """Return the groups of a fleet."""
     names = check_keys(key, keys)
     if key is None:
         return FleetGroups(None, names, np.zeros(len(rows), dtype=np.int64))
@@ -247,44 +222,21 @@ LARGEST_KW = 2000.0
 
 @dataclass(frozen=True, slots=True)
 class Column:
-    """One column of a published table.
+    """One column of a published table."""
 
-    Parameters
-    ----------
-    name
-        Its name.
-    kind
-        ``string``, ``integer``, ``number`` or, for a list of planes, ``array``: Frictionless'
-        words.
-    about
-        What it holds, with its unit.
-    """
-
-    name: str
+    name: str  # its name
     kind: str
-    about: str
+    about: str  # what it holds, with its unit
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class PublishedTable:
-    """One table, every value of which may be published.
+    """One table, every value of which may be published."""
 
-    Parameters
-    ----------
-    name
-        Stem of its files.
-    about
-        What it is, in a sentence.
-    columns
-        Its columns, in order.
-    rows
-        Its rows, plain JSON types.
-    """
-
-    name: str
-    about: str
-    columns: tuple[Column, ...]
-    rows: tuple[tuple[Any, ...], ...]
+    name: str  # stem of its files
+    about: str  # what it is, in a sentence
+    columns: tuple[Column, ...]  # its columns, in order
+    rows: tuple[tuple[Any, ...], ...]  # its rows, plain JSON types
 
     def to_dict(self) -> dict[str, Any]:
         """Return the table as plain JSON types."""
@@ -375,19 +327,11 @@ class ErrorVerdict(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Rule:
-    """Up to which share of what is told an error is useful, and up to which it is rough.
+    """Up to which share of what is told an error is useful, and up to which it is rough."""
 
-    Parameters
-    ----------
-    useful, rough
-        The largest error of each, as a share of what it is compared with.
-    words
-        The rule as a sentence.
-    """
-
-    useful: float
-    rough: float
-    words: str
+    useful: float  # the largest error of each, as a share of what it is compared with
+    rough: float  # the largest error of each, as a share of what it is compared with
+    words: str  # the rule as a sentence
 
 
 # By the unit of the error. A count is told from an empty cell at three standard deviations.
@@ -424,17 +368,7 @@ _ORDER = tuple(ErrorVerdict)
 
 
 def verdict_on(error: float, *, unit: str, of: float | None) -> ErrorVerdict | None:
-    """Return the verdict on an error, or None where there is nothing to compare it with.
-
-    Parameters
-    ----------
-    error
-        How large it is. [unit]
-    unit
-        What it is in.
-    of
-        What it is compared with: what a cell holds on average, say. [unit]
-    """
+    """Return the verdict on an error, or None where there is nothing to compare it with."""
     rule = rule_of(unit)
     if rule is None or of is None:
         return None

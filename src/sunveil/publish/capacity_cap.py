@@ -156,17 +156,7 @@ def mixes() -> tuple[str, ...]:
 
 
 def make_mix(name: str, systems: int, rng: np.random.Generator) -> Array:
-    """Return the capacities of a fleet of a public mix. [kW]
-
-    Parameters
-    ----------
-    name
-        Which of :func:`mixes`.
-    systems
-        How many systems.
-    rng
-        Makes the fleet up.
-    """
+    """Return the capacities of a fleet of a public mix. [kW]"""
     homes = np.clip(5.0 * np.exp(0.5 * rng.standard_normal(systems)), 1.0, 20.0)
     place, draw = rng.random(systems), rng.random(systems)
     if name == "large homes":
@@ -192,41 +182,22 @@ def _fleets(size: int) -> tuple[Array, ...]:
 
 
 def expected_error(rule: ClipRule, *, groups: int = 1) -> float:
-    """Return the mean error of a total before its clip is chosen, as a share of it.
-
-    Parameters
-    ----------
-    rule
-        How the clip is chosen.
-    groups
-        How many groups the fleet is divided into; the total is that of one, as large as the others.
-    """
+    """Return the mean error of a total before its clip is chosen, as a share of it."""
     chances, cuts, totals = _outlook(rule)
     missed = np.array([_mean_missed(rule, cut / groups, rule.deviations()) for cut in cuts])
     return float((groups * (chances * missed).sum(axis=1) / totals).mean())
 
 
 def expected_cut(rule: ClipRule) -> float:
-    """Return what the chosen clip cuts off on average over public mixes, as a share of a total.
-
-    It is the bias of totals: noise is as often above as below, and what is cut off is always
-    missing. It is the same share in every group.
-    """
+    """Return what the chosen clip cuts off on average over public mixes, as a share of a total."""
+    # It is the bias of totals: noise is as often above as below, and what is cut off is always
+    # missing. It is the same share in every group.
     chances, cuts, totals = _outlook(rule)
     return float(((chances * cuts).sum(axis=1) / totals).mean())
 
 
 def mix_error(rule: ClipRule, capacities_kw: Array) -> float:
-    """Return the exact mean error of a fleet's total, as a share of it: private.
-
-    Parameters
-    ----------
-    rule
-        How the clip is chosen; its number of systems may be larger than the fleet's, which is then
-        taken for a sample of it.
-    capacities_kw
-        The fleet's. [kW]
-    """
+    """Return the exact mean error of a fleet's total, as a share of it: private."""
     chances, cuts = _chances(rule, capacities_kw)
     missed = _mean_missed(rule, cuts, rule.deviations())
     scale = rule.systems / len(capacities_kw)
@@ -234,20 +205,9 @@ def mix_error(rule: ClipRule, capacities_kw: Array) -> float:
 
 
 def stated_errors(rule: ClipRule, clip_kw: float, *, share: float = 1.0) -> Mapping[str, float]:
-    """Return the errors of a total with a chosen clip, as in public mixes of systems.
-
-    ``mean`` is the mean error, ``nine`` what nine in ten are within, and ``cut`` what is cut off on
-    average: by so much the total is too low. [kW]
-
-    Parameters
-    ----------
-    rule
-        How the clip was chosen.
-    clip_kw
-        Which it is. [kW]
-    share
-        The share of the fleet's systems that the total is of.
-    """
+    """Return the errors of a total with a chosen clip, as in public mixes of systems."""
+    # `mean` is the mean error, `nine` what nine in ten are within, and `cut` what is cut off on
+    # average: by so much the total is too low. [kW]
     place = rule.rungs.index(clip_kw)
     chances, lost, _ = _outlook(rule)
     weights = chances[:, place] / chances[:, place].sum()

@@ -15,24 +15,14 @@ _NEAR, _MOST_TURNS = 0.02, 500
 
 
 def consistent(noisy: Whole | Array, totals: Whole) -> Whole:
-    """Return whole numbers of 0 or more near noisy ones, each row with its total.
-
-    Parameters
-    ----------
-    noisy
-        One row per group of cells.
-    totals
-        What each row must add up to, 0 or more.
-    """
+    """Return whole numbers of 0 or more near noisy ones, each row with its total."""
     return rounded(nearest(np.asarray(noisy, dtype=np.float64), totals), totals)
 
 
 def nearest(noisy: Array, totals: Whole) -> Array:
-    """Return the least-squares nearest rows of non-negative numbers with the totals.
-
-    Taking one number off every cell and cutting at zero gives it; the number is the one at which
-    the row adds up.
-    """
+    """Return the least-squares nearest rows of non-negative numbers with the totals."""
+    # Taking one number off every cell and cutting at zero gives it; the number is the one at which
+    # the row adds up.
     down = -np.sort(-noisy, axis=1)
     excess = np.cumsum(down, axis=1) - totals[:, None]
     many = np.arange(1, noisy.shape[1] + 1)
@@ -42,10 +32,8 @@ def nearest(noisy: Array, totals: Whole) -> Array:
 
 
 def rounded(values: Array, totals: Whole) -> Whole:
-    """Return whole numbers, each within one of its value, that keep the totals of the rows.
-
-    Parts of a system go to the cells with the largest ones.
-    """
+    """Return whole numbers, each within one of its value, that keep the totals of the rows."""
+    # Parts of a system go to the cells with the largest ones.
     whole = np.floor(values)
     missing = totals - whole.sum(axis=1).astype(np.int64)
     order = np.argsort(-(values - whole), axis=1, kind="stable")
@@ -55,18 +43,9 @@ def rounded(values: Array, totals: Whole) -> Whole:
 
 
 def nearest_table(values: Array, rows: Whole, columns: Whole) -> Array:
-    """Return tables of non-negative numbers, near others, that do not exceed the sums they get.
-
-    Dykstra's projections onto the tables with the sums and onto the non-negative ones, which come
-    as near to the least-squares table as is asked of them; what is still too much is scaled down.
-
-    Parameters
-    ----------
-    values
-        One table per group.
-    rows, columns
-        What the rows and the columns of each table must add up to; both with one total.
-    """
+    """Return tables of non-negative numbers, near others, that do not exceed the sums they get."""
+    # Dykstra's projections onto the tables with the sums and onto the non-negative ones, which come
+    # as near to the least-squares table as is asked of them; what is still too much is scaled down.
     _, height, width = values.shape
     found, left = values.astype(np.float64), np.zeros(values.shape)
     for _ in range(_MOST_TURNS):
@@ -84,18 +63,9 @@ def nearest_table(values: Array, rows: Whole, columns: Whole) -> Array:
 
 
 def rounded_table(values: Array, rows: Whole, columns: Whole) -> Whole:
-    """Return tables of whole numbers near those of :func:`nearest_table`, with all their sums.
-
-    Parts of a system go to the cells with the largest ones, as long as row and column lack some;
-    what rows and columns still lack then goes where they cross.
-
-    Parameters
-    ----------
-    values
-        One table per group.
-    rows, columns
-        As for :func:`nearest_table`.
-    """
+    """Return tables of whole numbers near those of :func:`nearest_table`, with all their sums."""
+    # Parts of a system go to the cells with the largest ones, as long as row and column lack some;
+    # what rows and columns still lack then goes where they cross.
     found = np.floor(values + 1e-6).astype(np.int64)
     for table, value, lacks, needs in zip(
         found, values, rows - found.sum(axis=2), columns - found.sum(axis=1), strict=True
@@ -127,51 +97,23 @@ Axes = tuple[int, ...]
 
 @dataclass(frozen=True, slots=True, eq=False)
 class DrawnTable:
-    """A drawn table of counts: public.
+    """A drawn table of counts: public."""
 
-    Parameters
-    ----------
-    noisy
-        Drawn counts by group, and then by the table's axes: parts of systems too. [systems]
-    unknown
-        Drawn counts of planes that lack a value, by group. [systems]
-    deviation
-        Standard deviation of the noise of each. [systems]
-    """
-
-    noisy: Array
-    unknown: Array
-    deviation: float
+    noisy: Array  # [systems]
+    unknown: Array  # [systems] drawn counts of planes that lack a value, by group
+    deviation: float  # [systems] standard deviation of the noise of each
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class AgreedTables:
-    """Tables that agree: whole, non-negative, each with the public size of every group.
+    """Tables that agree: whole, non-negative, each with the public size of every group."""
 
-    Parameters
-    ----------
-    systems
-        By axes: counts by group, and then by these axes.
-    unknown
-        Counts of rows that lack a value, by group.
-    """
-
-    systems: Mapping[Axes, Whole]
-    unknown: Whole
+    systems: Mapping[Axes, Whole]  # by axes: counts by group, and then by these axes
+    unknown: Whole  # counts of rows that lack a value, by group
 
 
 def agreed(drawn: Mapping[Axes, DrawnTable], shape: Sequence[int], sizes: Whole) -> AgreedTables:
-    """Return all margins of drawn tables of sectors, bands and classes, made to agree.
-
-    Parameters
-    ----------
-    drawn
-        Tables by the axes that they keep.
-    shape
-        How many sectors, bands and classes there are.
-    sizes
-        How many systems each group has.
-    """
+    """Return all margins of drawn tables of sectors, bands and classes, made to agree."""
     effects, unknown = least_squares(drawn, shape, sizes)
     whole = np.column_stack([math.prod(shape) * effects[()].ravel(), unknown])
     known, lacking = consistent(whole, sizes).T
@@ -192,15 +134,8 @@ def agreed(drawn: Mapping[Axes, DrawnTable], shape: Sequence[int], sizes: Whole)
 def least_squares(
     drawn: Mapping[Axes, DrawnTable], shape: Sequence[int], sizes: Whole
 ) -> tuple[dict[Axes, Array], Array]:
-    """Return the estimated effects on a joint cell, and the estimated unknown rows.
-
-    Those of the mean and the unknown rows add up to the sizes of the groups.
-
-    Parameters
-    ----------
-    drawn, shape, sizes
-        As for :func:`agreed`.
-    """
+    """Return the estimated effects on a joint cell, and the estimated unknown rows."""
+    # Those of the mean and the unknown rows add up to the sizes of the groups.
     cells = math.prod(shape)
     sums: dict[Axes, Array] = {}
     weights: dict[Axes, float] = {}

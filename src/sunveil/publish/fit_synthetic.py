@@ -25,21 +25,11 @@ NAMES = ("surface_azimuth", "surface_tilt", "dc_capacity_kw")
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Marginal:
-    """Noisy counts of systems along one or two axes: public.
+    """Noisy counts of systems along one or two axes: public."""
 
-    Parameters
-    ----------
-    axes
-        Which of azimuth, tilt and capacity.
-    counts
-        In the shape of the axes' bins.
-    deviation
-        Standard deviation of the noise of one count.
-    """
-
-    axes: tuple[int, ...]
-    counts: Array
-    deviation: float
+    axes: tuple[int, ...]  # which of azimuth, tilt and capacity
+    counts: Array  # in the shape of the axes' bins
+    deviation: float  # standard deviation of the noise of one count
 
     @property
     def name(self) -> str:
@@ -59,17 +49,7 @@ def check_mbi() -> None:
 
 
 def sample_model(marginals: Sequence[Marginal], systems: int, *, shape: tuple[int, ...]) -> Whole:
-    """Return the bins of sampled rows along each axis, from a model of noisy counts.
-
-    Parameters
-    ----------
-    marginals
-        The noisy counts.
-    systems
-        How many systems there are, and how many rows are sampled.
-    shape
-        How many bins each axis has.
-    """
+    """Return the bins of sampled rows along each axis, from a model of noisy counts."""
     asked = {
         "shape": list(shape),
         "systems": systems,
@@ -123,15 +103,7 @@ _COLUMNS = (
 
 
 def noisy_counts(marginals: Sequence[Marginal], bins: Bins) -> PublishedTable:
-    """Return the counts that a synthetic table was made of: public.
-
-    Parameters
-    ----------
-    marginals
-        The noisy counts along axes and pairs of axes.
-    bins
-        The public bins.
-    """
+    """Return the counts that a synthetic table was made of: public."""
     rows: list[tuple[Any, ...]] = []
     for each in marginals:
         for place in np.ndindex(each.counts.shape):

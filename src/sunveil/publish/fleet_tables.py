@@ -64,21 +64,11 @@ USUAL = ("counts", "totals", "quantiles")
 
 @dataclass(frozen=True, slots=True)
 class Bought:
-    """What is bought, and what each part of it may spend.
+    """What is bought, and what each part of it may spend."""
 
-    Parameters
-    ----------
-    whole
-        What all of it costs.
-    parts
-        What each table costs; exactly added up they are within the whole.
-    quantiles
-        Which quantiles, in order; none where they are not bought.
-    """
-
-    whole: Spending
+    whole: Spending  # what all of it costs
     parts: Mapping[str, Spending]
-    quantiles: tuple[float, ...]
+    quantiles: tuple[float, ...]  # which quantiles, in order; none where they are not bought
 
     @property
     def counts(self) -> dict[str, Spending]:
@@ -94,21 +84,7 @@ def buy(
     quantiles: Sequence[float],
     concentrated: bool = False,
 ) -> Bought:
-    """Return what is bought with an ε.
-
-    Parameters
-    ----------
-    epsilon
-        The whole.
-    tables
-        Names of tables; None for those that have a share, or for the usual ones.
-    shares
-        Weight of each, of which only the proportions matter; None for the usual ones.
-    quantiles
-        Which quantiles, where they are bought.
-    concentrated
-        Whether ε means ρ = ε²/2.
-    """
+    """Return what is bought with an ε."""
     probabilities = check_quantiles(quantiles)
     whole = Spending.asked(epsilon, concentrated=concentrated)
     weights = _weights(tables, shares, bool(probabilities))
@@ -157,20 +133,9 @@ ABOUT = (
 
 
 def mount_counts(rows: FleetRows, groups: FleetGroups) -> Counts:
-    """Return how many systems stand on each of the mounts, in every group: private.
-
-    Parameters
-    ----------
-    rows
-        The fleet.
-    groups
-        Which public group each system is in.
-
-    Privacy
-    -------
-    Neighbours replace what one row holds, its planes and its tracker among it, and leave its key.
-    Sensitivity two, over all cells of all groups together: ``docs/proofs/counts.md``.
-    """
+    """Return how many systems stand on each of the mounts, in every group: private."""
+    # Neighbours replace what one row holds, its planes and its tracker among it, and leave its key.
+    # Sensitivity two, over all cells of all groups together: `docs/proofs/counts.md`.
     cells = groups.place * len(LABELS) + rows.mounts
     values = np.bincount(cells, minlength=len(LABELS) * len(groups.names))
     return Counts(values.astype(np.int64), SENSITIVITY, System(), PROOF)
@@ -182,17 +147,7 @@ def mount_deviation(spending: Spending) -> float:
 
 
 def draw_mounts(rows: FleetRows, groups: FleetGroups, *, spending: Spending) -> PublishedTable:
-    """Draw the table once.
-
-    Parameters
-    ----------
-    rows
-        The fleet: private.
-    groups
-        Public.
-    spending
-        What the draw costs.
-    """
+    """Draw the table once."""
     drawn = spending.noise.draw(mount_counts(rows, groups))
     columns = (
         *key_columns(groups),
@@ -240,31 +195,14 @@ SYSTEMS = 300
 
 @dataclass(frozen=True, slots=True)
 class Expected:
-    """What a table will cost and be worth, known before anything is drawn.
+    """What a table will cost and be worth, known before anything is drawn."""
 
-    Parameters
-    ----------
-    table
-        Which table.
-    value
-        Which of its columns.
-    cost
-        What the draw behind it costs, in the promise's measure: ε or ρ. Zero for tables that are
-        added up from a bought one.
-    error
-        How far off it is. [unit]
-    unit
-        What the error is in.
-    meaning
-        What kind of error it is.
-    """
-
-    table: str
-    value: str
+    table: str  # which table
+    value: str  # which of its columns
     cost: float
-    error: float
-    unit: str
-    meaning: str
+    error: float  # [unit] how far off it is
+    unit: str  # what the error is in
+    meaning: str  # what kind of error it is
 
 
 @checked
@@ -537,38 +475,18 @@ class TableChoices:
 
 @dataclass(frozen=True, slots=True)
 class TablesPlan:
-    """What tables would cost, and the errors of their cells.
+    """What tables would cost, and the errors of their cells."""
 
-    Parameters
-    ----------
-    cost, remaining
-        What they would spend now, and what is left before, in the promise's measure.
-    kept
-        Whether they were drawn before, and cost nothing.
-    expected
-        The error of every table's cells.
-    """
-
-    cost: float
-    remaining: float
-    kept: bool
-    expected: Sequence[Expected]
+    cost: float  # what they would spend now, and what is left before, in the promise's measure
+    remaining: float  # what they would spend now, and what is left before, in the promise's measure
+    kept: bool  # whether they were drawn before, and cost nothing
+    expected: Sequence[Expected]  # the error of every table's cells
 
 
 def fleet_question(
     choices: TableChoices, *, concentrated: bool = False, analyst: str | None = None
 ) -> Question:
-    """Return the question that a fleet's tables answer.
-
-    Parameters
-    ----------
-    choices
-        The public choices.
-    concentrated
-        Whether the dataset's promise has a δ.
-    analyst
-        Whose share is charged too; None for the curator.
-    """
+    """Return the question that a fleet's tables answer."""
     bins, clip = choices.bins, choices.clip_kw
     return Question(
         kind="fleet-tables",
@@ -660,19 +578,7 @@ def plan_fleet(
     systems: int | None = None,
     analyst: str | None = None,
 ) -> TablesPlan:
-    """Return what the tables would cost and their errors; spend nothing, and look at no row.
-
-    Parameters
-    ----------
-    ledger, dataset
-        What would be charged, and the name of the dataset in it.
-    choices
-        The public choices.
-    systems
-        How many systems there are: public, and only used for the errors of totals.
-    analyst
-        Whose share would be charged too; None for the curator.
-    """
+    """Return what the tables would cost and their errors; spend nothing, and look at no row."""
     concentrated = _concentrated(ledger, dataset)
     question = fleet_question(choices, concentrated=concentrated, analyst=analyst)
     expected = dry_fleet_tables(**choices.options(), concentrated=concentrated, systems=systems)

@@ -43,43 +43,20 @@ _AXES = (
 
 @dataclass(frozen=True, slots=True, eq=False)
 class CountTable:
-    """One table of counts as it is published: drawn, and made to agree with the others.
+    """One table of counts as it is published: drawn, and made to agree with the others."""
 
-    Parameters
-    ----------
-    drawn
-        As drawn, or added up from what was.
-    systems, unknown
-        The same, non-negative, whole and in agreement with all tables.
-    source
-        The table that was drawn.
-    """
-
-    drawn: DrawnTable
-    systems: Whole
-    unknown: Whole
-    source: str
+    drawn: DrawnTable  # as drawn, or added up from what was
+    systems: Whole  # the same, non-negative, whole and in agreement with all tables
+    unknown: Whole  # the same, non-negative, whole and in agreement with all tables
+    source: str  # the table that was drawn
 
 
 def cell_counts(
     rows: FleetRows, bins: Bins, groups: FleetGroups, *, table: str = "counts"
 ) -> Counts:
-    """Return how many parts of systems are in every cell of a table, in every group: private.
-
-    Parameters
-    ----------
-    rows
-        The fleet.
-    bins, groups
-        The public bins, and which group each system is in.
-    table
-        Which table. A plane that lacks any of the three values is in the cell for unknown ones.
-
-    Privacy
-    -------
-    Neighbours replace the values of one row, all its planes among them, and leave its key.
-    Sensitivity two systems, over all cells of all groups together: ``docs/proofs/counts.md``.
-    """
+    """Return how many parts of systems are in every cell of a table, in every group: private."""
+    # Neighbours replace the values of one row, all its planes among them, and leave its key.
+    # Sensitivity two systems, over all cells of all groups together: `docs/proofs/counts.md`.
     shape = [bins.shape[axis] for axis in MARGINS[table]]
     size = math.prod(shape)
     row, cells, parts = bins.parts(rows)
@@ -94,19 +71,7 @@ def cell_counts(
 def draw_counts(
     rows: FleetRows, bins: Bins, groups: FleetGroups, *, spending: Spending, table: str = "counts"
 ) -> DrawnTable:
-    """Draw a table of counts once.
-
-    Parameters
-    ----------
-    rows
-        The fleet: private.
-    bins, groups
-        Public.
-    spending
-        What the draw costs.
-    table
-        Which table.
-    """
+    """Draw a table of counts once."""
     shape = [bins.shape[axis] for axis in MARGINS[table]]
     counts = cell_counts(rows, bins, groups, table=table)
     drawn = spending.noise.draw(counts).reshape(len(groups.names), -1) / PARTS
@@ -120,15 +85,6 @@ def drawn_deviation(spending: Spending) -> float:
 
 
 def sources(bought: Mapping[str, float], bins: Bins) -> dict[str, str]:
-    """Return every table that bought ones give, with the one that it is drawn as or added up from.
-
-    Parameters
-    ----------
-    bought
-        The standard deviation of a cell of every bought table.
-    bins
-        The bins.
-    """
     found: dict[str, str] = {}
     for name, axes in MARGINS.items():
         finer = [each for each in bought if set(axes) <= set(MARGINS[each])]
@@ -139,19 +95,7 @@ def sources(bought: Mapping[str, float], bins: Bins) -> dict[str, str]:
 
 
 def count_deviation(name: str, bins: Bins, deviation: float, *, source: str = "counts") -> float:
-    """Return the standard deviation of a cell of a table before it was made to agree.
-
-    Parameters
-    ----------
-    name
-        Which table.
-    bins
-        The bins.
-    deviation
-        That of a cell of the table that it is added up from.
-    source
-        Which that is.
-    """
+    """Return the standard deviation of a cell of a table before it was made to agree."""
     added = math.prod(bins.shape[i] for i in MARGINS[source] if i not in MARGINS[name])
     return deviation * math.sqrt(added)
 
@@ -159,15 +103,7 @@ def count_deviation(name: str, bins: Bins, deviation: float, *, source: str = "c
 def agreed_counts(
     drawn: Mapping[str, DrawnTable], bins: Bins, groups: FleetGroups
 ) -> dict[str, CountTable]:
-    """Return all tables that drawn ones give, made to agree to the last system.
-
-    Parameters
-    ----------
-    drawn
-        What :func:`draw_counts` drew.
-    bins, groups
-        What it was drawn in.
-    """
+    """Return all tables that drawn ones give, made to agree to the last system."""
     together = agreed({MARGINS[name]: table for name, table in drawn.items()}, bins.shape,
                       groups.sizes)  # fmt: skip
     found: dict[str, CountTable] = {}
@@ -184,13 +120,7 @@ def agreed_counts(
 def count_tables(
     drawn: Mapping[str, DrawnTable], bins: Bins, groups: FleetGroups
 ) -> tuple[PublishedTable, ...]:
-    """Return all tables that drawn ones give, each cell with its error.
-
-    Parameters
-    ----------
-    drawn, bins, groups
-        As for :func:`agreed_counts`.
-    """
+    """Return all tables that drawn ones give, each cell with its error."""
     found = agreed_counts(drawn, bins, groups)
     return tuple(
         _table(name, table, drawn[table.source].deviation, bins, groups)

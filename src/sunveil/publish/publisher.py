@@ -19,17 +19,7 @@ if TYPE_CHECKING:
 
 
 def read_households(path: Path | str, system_column: str | None = None) -> list[SystemHome]:
-    """Return the households that a table of systems names; none where it has no such column.
-
-    Parameters
-    ----------
-    path
-        CSV, Parquet or .xlsx with a column of systems, and ``household``, a key of the curator's
-        such as a customer's number, ``meter``, a serial number or service point, or both: keys as
-        :mod:`sunveil.household_keys` has them. An empty cell is a key that is not known.
-    system_column
-        The column of systems; found by its usual names when left out.
-    """
+    """Return the households that a table of systems names; none where it has no such column."""
     table, where = read_plain_table(Path(path)), Path(path).name
     folded = {name.strip().lower(): name for name in reversed(table.column_names)}
     usual = SYSTEM_NAMES if system_column is None else (system_column.strip().lower(),)
@@ -53,15 +43,7 @@ def read_households(path: Path | str, system_column: str | None = None) -> list[
 def published_homes(
     names: Iterable[str], homes: Iterable[SystemHome] = ()
 ) -> tuple[SystemHome, ...]:
-    """Return whose the systems are that are about to be published.
-
-    Parameters
-    ----------
-    names
-        The systems.
-    homes
-        What is known of their households; who is not among them has one of its own.
-    """
+    """Return whose the systems are that are about to be published."""
     asked = [SystemHome(name) for name in names]
     wanted = {home.system_id for home in asked}
     known = distinct_homes(home for home in homes if home.system_id in wanted)

@@ -205,32 +205,15 @@ DELTA = 1e-6
 
 @dataclass(frozen=True, slots=True)
 class PublicationLoss:
-    """What is protected, and by how much.
+    """What is protected, and by how much."""
 
-    Parameters
-    ----------
-    unit
-        What neighbours differ in, in words.
-    parameters
-        ``epsilon`` of it, with ``delta`` where it has one, and ``rho`` where that is what it is.
-    """
-
-    unit: str
+    unit: str  # what neighbours differ in, in words
     parameters: dict[str, float]
 
 
 def household_loss(publication: Publication, account: PublicationAccount | None) -> PublicationLoss:
-    """Return what a publication costs a household, or a system where no household is known of.
-
-    A household with several meters in it loses as many ε, and δ. The ledger has charged for them.
-
-    Parameters
-    ----------
-    publication
-        What is published.
-    account
-        What the ledger says of it; None where there is none.
-    """
+    """Return what a publication costs a household, or a system where no household is known of."""
+    # A household with several meters in it loses as many ε, and δ. The ledger has charged for them.
     guarantee = publication.guarantee
     meters = 1 if account is None or account.meters is None else account.meters
     unit = _unit(publication, account, meters)
@@ -285,24 +268,12 @@ PUBLISHED = "Files are published; nobody asks questions of the data through them
 
 @dataclass(frozen=True, slots=True)
 class Curator:
-    """Who publishes, and what for.
+    """Who publishes, and what for."""
 
-    Parameters
-    ----------
-    name
-        The curator's name.
-    kind
-        ``Government``, ``Industry`` or ``Nonprofit``: the registry's words. None leaves it out.
-    region
-        What region the systems are in.
-    intended_use
-        What the publication is for.
-    """
-
-    name: str = NOT_STATED
+    name: str = NOT_STATED  # the curator's name
     kind: str | None = None
-    region: str = NOT_STATED
-    intended_use: str = NOT_STATED
+    region: str = NOT_STATED  # what region the systems are in
+    intended_use: str = NOT_STATED  # what the publication is for
 
     def __post_init__(self) -> None:
         if self.kind is not None and self.kind not in CURATOR_KINDS:
@@ -320,19 +291,7 @@ def release_card(
     published: datetime.date,
     account: PublicationAccount | None = None,
 ) -> dict[str, Any]:
-    """Return a publication's record for the deployments registry.
-
-    Parameters
-    ----------
-    publication
-        What is published.
-    curator
-        Who publishes it.
-    published
-        On which day.
-    account
-        What the ledger says of it; None where there is none.
-    """
+    """Return a publication's record for the deployments registry."""
     return {
         "url_slug": slug(f"{publication.title} {published.year}"),
         "deployment": {

@@ -21,21 +21,11 @@ _UNCLIPPED_KW = (0.0, 1e8)
 
 @dataclass(frozen=True, slots=True)
 class RuleTotal:
-    """What the rule lets out of a group.
+    """What the rule lets out of a group."""
 
-    Parameters
-    ----------
-    group
-        Which group.
-    customers
-        How many customers it has; None where it is suppressed.
-    total_kw
-        Their total capacity, to the watt; None where it is suppressed. [kW]
-    """
-
-    group: str
-    customers: int | None
-    total_kw: float | None
+    group: str  # which group
+    customers: int | None  # how many customers it has; None where it is suppressed
+    total_kw: float | None  # [kW] their total capacity, to the watt; None where it is suppressed
 
     @property
     def suppressed(self) -> bool:
@@ -85,24 +75,12 @@ Array = NDArray[np.float64]
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Recovered:
-    """What an attacker made of two publications, household by household: private.
+    """What an attacker made of two publications, household by household: private."""
 
-    Parameters
-    ----------
-    true_kw
-        Capacities that were attacked. [kW]
-    rule_kw
-        What the 15/15 rule gave away; NaN where it suppressed one of the totals. [kW]
-    private_kw
-        What differentially private totals gave. [kW]
-    stated_sd_kw
-        Standard deviation that the noise of two totals is said to have. [kW]
-    """
-
-    true_kw: Array
-    rule_kw: Array
-    private_kw: Array
-    stated_sd_kw: float
+    true_kw: Array  # [kW] capacities that were attacked
+    rule_kw: Array  # [kW] what the 15/15 rule gave away; NaN where it suppressed one of the totals
+    private_kw: Array  # [kW] what differentially private totals gave
+    stated_sd_kw: float  # [kW] standard deviation that the noise of two totals is said to have
 
     def __repr__(self) -> str:
         return f"Recovered({len(self.true_kw)} households, private)"

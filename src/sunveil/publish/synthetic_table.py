@@ -36,17 +36,7 @@ PAIRS = tuple(combinations(range(3), 2))
 
 
 def survival(table: PublishedTable, marginals: list[Marginal], bins: Bins) -> PublishedTable:
-    """Return how far a synthetic table is from the noisy counts that it was made of: public.
-
-    Parameters
-    ----------
-    table
-        The synthetic systems.
-    marginals
-        The noisy counts.
-    bins
-        The public bins.
-    """
+    """Return how far a synthetic table is from the noisy counts that it was made of: public."""
     places = places_of_table(table, bins)
     rows: list[tuple[Any, ...]] = []
     for marginal in marginals:
@@ -87,11 +77,9 @@ _REPORT = (
 
 
 def cells_of(rows: FleetRows, bins: Bins) -> Whole:
-    """Return the bin of every row along each axis: private.
-
-    A row that lacks a value is in the first bin of every axis: that it could not be inferred is as
-    private as its readings, so that it is neither refused nor left out.
-    """
+    """Return the bin of every row along each axis: private."""
+    # A row that lacks a value is in the first bin of every axis: that it could not be inferred is
+    # as private as its readings, so that it is neither refused nor left out.
     if len(rows) == 0:
         raise ParameterError("a synthetic table needs at least one system")
     cells = bins.cells(rows)
@@ -107,17 +95,7 @@ def places_of_table(table: PublishedTable, bins: Bins) -> Whole:
 
 
 def tally(places: Whole, axes: tuple[int, ...], bins: Bins) -> Array:
-    """Return how many rows are in each bin along some axes; as private as the rows.
-
-    Parameters
-    ----------
-    places
-        The bin of every row along each axis.
-    axes
-        Which axes to count along.
-    bins
-        The public bins.
-    """
+    """Return how many rows are in each bin along some axes; as private as the rows."""
     shape = tuple(bins.shape[axis] for axis in axes)
     flat = np.ravel_multi_index(tuple(places[axis] for axis in axes), shape)
     return np.bincount(flat, minlength=math.prod(shape)).reshape(shape).astype(np.float64)
@@ -168,11 +146,9 @@ def _correlation(table: Array, rows: Array, columns: Array) -> float:
 
 
 def _correlation_noise(marginal: Marginal, found: float, rows: Array, columns: Array) -> float:
-    """Return the standard error of a correlation, to first order in the noise of the counts.
-
-    What lies between -1 and 1 has a standard error of at most 1. First order knows nothing of that
-    where the noise leaves hardly any spread along an axis: then only noise was measured.
-    """
+    """Return the standard error of a correlation, to first order in the noise of the counts."""
+    # What lies between -1 and 1 has a standard error of at most 1. First order knows nothing of
+    # that where the noise leaves hardly any spread along an axis: then only noise was measured.
     _, x, y = _standard(marginal.counts, rows, columns)
     moves = np.outer(x, y) - found * (x[:, None] ** 2 + y[None, :] ** 2) / 2.0
     people = max(abs(float(marginal.counts.sum())), 1.0)
@@ -200,22 +176,11 @@ COLUMNS = (
 
 @dataclass(frozen=True, slots=True)
 class SyntheticPlan:
-    """What a synthetic table would cost and how noisy its counts would be.
+    """What a synthetic table would cost and how noisy its counts would be."""
 
-    Parameters
-    ----------
-    cost, remaining
-        What every system would be charged, and what is left, in the promise's measure.
-    kept
-        Whether the same was asked before, and so costs nothing.
-    noise
-        Distance that the noise alone puts between the counts and those measured, by marginal: the
-        share of systems that would have to move.
-    """
-
-    cost: float
+    cost: float  # what every system would be charged, and what is left, in the promise's measure
     remaining: float
-    kept: bool
+    kept: bool  # whether the same was asked before, and so costs nothing
     noise: dict[str, float]
 
 
@@ -311,17 +276,7 @@ def plan_synthetic(
     analyst: str | None = None,
     edition: str = "1",
 ) -> SyntheticPlan:
-    """Return what :func:`publish_synthetic` would cost, and its noise; spend nothing.
-
-    Parameters
-    ----------
-    ledger, dataset
-        What would be charged, and the name of the dataset in it.
-    systems
-        How many systems there are: public.
-    epsilon, bins, analyst, edition
-        As for :func:`publish_synthetic`.
-    """
+    """Return what :func:`publish_synthetic` would cost, and its noise; spend nothing."""
     spending = _spending(ledger, dataset, epsilon)
     question = _question(systems, spending, bins, analyst, edition)
     kept = ledger.kept(dataset, question) is not None
@@ -340,17 +295,7 @@ def synthetic_question(
     analyst: str | None = None,
     edition: str = "1",
 ) -> Question:
-    """Return the question that a synthetic table answers.
-
-    Parameters
-    ----------
-    systems
-        How many systems there are: public.
-    concentrated
-        Whether the dataset's promise has a δ.
-    epsilon, bins, analyst, edition
-        As for :func:`publish_synthetic`.
-    """
+    """Return the question that a synthetic table answers."""
     spending = Spending.asked(epsilon, concentrated=concentrated)
     return _question(systems, spending, bins, analyst, edition)
 
@@ -389,21 +334,8 @@ def _mechanisms(spending: Spending) -> list[tuple[CountNoise, tuple[tuple[int, .
 
 
 def draw_counts(cells: Whole, spending: Spending, bins: Bins) -> list[Marginal]:
-    """Draw the noisy counts that a synthetic table is made of; whoever calls has been charged.
-
-    Parameters
-    ----------
-    cells
-        The bin of every row along each axis: private.
-    spending
-        What the draw may cost.
-    bins
-        The public bins.
-
-    Privacy
-    -------
-    As :func:`publish_synthetic`, of which this is all that looks at rows.
-    """
+    """Draw the noisy counts that a synthetic table is made of; whoever calls has been charged."""
+    # As publish_synthetic, of which this is all that looks at rows.
     counts: list[Whole] = []
     for mechanism, many in _mechanisms(spending):
         tables = [tally(cells, axes, bins) for axes in many]

@@ -86,32 +86,15 @@ FLAT = (
 
 @dataclass(frozen=True, slots=True)
 class SystemsPlan:
-    """What a publication of systems would cost and give, before anything is spent.
+    """What a publication of systems would cost and give, before anything is spent."""
 
-    Parameters
-    ----------
-    systems
-        How many systems there are.
-    cost, remaining
-        What a household would be charged at most, and what the ledger could still spend on all
-        systems, in the promise's measure. The cost is 0 where the answer has been kept.
-    kept
-        Whether the same was asked before.
-    expected
-        The errors to expect, averaged over the systems: public.
-    again
-        How many rows of earlier years are given again at no cost; None where rows do not stand.
-    new
-        How many systems are drawn for standing rows.
-    """
-
-    systems: int
+    systems: int  # how many systems there are
     cost: float
     remaining: float
-    kept: bool
-    expected: ExpectedErrors
+    kept: bool  # whether the same was asked before
+    expected: ExpectedErrors  # the errors to expect, averaged over the systems: public
     again: int | None = None
-    new: int = 0
+    new: int = 0  # how many systems are drawn for standing rows
 
 
 def systems_question(
@@ -122,21 +105,7 @@ def systems_question(
     analyst: str | None = None,
     edition: str | None = None,
 ) -> Question:
-    """Return the question that a publication of systems puts to the ledger.
-
-    Parameters
-    ----------
-    about
-        What is public of each system, by its name.
-    terms
-        What is asked of every system.
-    net
-        Whether meters of some of them are declared net.
-    analyst
-        Who asks; None for the curator.
-    edition
-        Public name of the readings, where there are others of the same days; None for the first.
-    """
+    """Return the question that a publication of systems puts to the ledger."""
     digest = hashlib.sha256("\n".join(sorted(about.values())).encode()).hexdigest()
     parameters: dict[str, Any] = {"choices": terms.choices.to_dict(), "about": digest}
     if net:
@@ -150,15 +119,7 @@ def systems_question(
 
 
 def row_of(drawn: Release, question: Question) -> list[Any]:
-    """Return a release as a row of the published table, if it is what was charged.
-
-    Parameters
-    ----------
-    drawn
-        The release.
-    question
-        What was charged.
-    """
+    """Return a release as a row of the published table, if it is what was charged."""
     if (drawn.guarantee, drawn.mechanism) != (question.guarantee, question.mechanism):
         raise AssertionError("a release was drawn otherwise than it was charged")
     row = [drawn.release_id, drawn.surface_azimuth, drawn.surface_tilt, drawn.dc_capacity_kw]
@@ -176,21 +137,7 @@ def systems_publication(
     expected: ExpectedErrors,
     net: int = 0,
 ) -> Publication:
-    """Return rows that were drawn for a question as a publication.
-
-    Parameters
-    ----------
-    rows
-        As :func:`row_of` made them, with planes and tracker or without.
-    question
-        What was charged for them.
-    terms
-        What was asked of every system, with the public choices.
-    expected
-        The errors to expect of them, the same for all.
-    net
-        How many of the systems have meters that are declared net: public.
-    """
+    """Return rows that were drawn for a question as a publication."""
     guarantee = question.guarantee
     assert isinstance(guarantee, Guarantee)  # as the terms of releases have it
     public: dict[str, Any] = {
@@ -216,13 +163,7 @@ def systems_publication(
 
 
 def net_caution(net: int, systems: int) -> str:
-    """Return what to bear in mind of rows that come from net meters.
-
-    Parameters
-    ----------
-    net, systems
-        How many systems have meters that are declared net, and how many there are.
-    """
+    """Return what to bear in mind of rows that come from net meters."""
     which = "All" if net >= systems else f"{net:,}"
     said = (
         f"{which} of the systems have net meters, which read generation less a household's load:"
@@ -233,13 +174,7 @@ def net_caution(net: int, systems: int) -> str:
 
 
 def systems_tables(rows: Sequence[Sequence[Any]]) -> tuple[PublishedTable, ...]:
-    """Return the table of systems, and one of their planes where any row tells them.
-
-    Parameters
-    ----------
-    rows
-        As for :func:`systems_publication`.
-    """
+    """Return the table of systems, and one of their planes where any row tells them."""
     about = (
         "Azimuth, tilt and DC capacity of single systems, each drawn under the promise; the errors"
         " to expect stand in the table errors."
@@ -307,15 +242,7 @@ RowOf = Callable[[str, Frame, Scored], list[Any]]
 
 
 def cost_of_systems(ledger: Ledger, dataset: str, terms: ReleaseTerms) -> float:
-    """Return what each system would be charged, or refuse it, before any system is read for it.
-
-    Parameters
-    ----------
-    ledger, dataset
-        What would be charged, and the name of the dataset in it.
-    terms
-        What is asked of every system.
-    """
+    """Return what each system would be charged, or refuse it, before any system is read for it."""
     promise = ledger.dataset(dataset).promise
     return from_nano(promise.cost(terms.guarantee, mechanism=terms.mechanism))
 
@@ -459,15 +386,7 @@ def release_systems(
 
 
 def draw_row(scored: Scored, frame: Frame, terms: ReleaseTerms) -> Release:
-    """Draw the release of one system.
-
-    Parameters
-    ----------
-    scored, frame
-        Its scores, which are private, and the frame that they were made in.
-    terms
-        What is asked.
-    """
+    """Draw the release of one system."""
     exponential = terms.mechanism == "exponential"
     return draw_release(scored, frame, epsilon=terms.epsilon, exponential=exponential)
 
@@ -480,19 +399,6 @@ def draw_rows(
     digest: str,
     on_progress: OnProgress = ignore_progress,
 ) -> list[list[Any]]:
-    """Draw every system once, part by part, in the thread that calls, and return the rows sorted.
-
-    Parameters
-    ----------
-    systems, terms
-        Whose rows, and what is asked of them.
-    row
-        Draws one of them.
-    digest
-        Of the question that was charged: what was drawn for it before is taken as it is.
-    on_progress
-        Called with how many systems have been drawn, and of how many.
-    """
     folder = _folder_of_question(systems, digest)
     rows: list[list[Any]] = []
     for part in systems.parts(terms):
@@ -538,36 +444,18 @@ CHOSEN = ("choices", "net_choices")
 
 @dataclass(frozen=True, slots=True)
 class StandingRow:
-    """A row that was drawn, of a system that the ledger knows by a digest.
+    """A row that was drawn, of a system that the ledger knows by a digest."""
 
-    Parameters
-    ----------
-    row
-        As it was published.
-    changed
-        Day of the public change of the roof that it was drawn anew for; empty for the first draw.
-    charge
-        The place of its charge.
-    """
-
-    row: list[Any]
+    row: list[Any]  # as it was published
     changed: str
-    charge: int
+    charge: int  # the place of its charge
 
 
 @dataclass(frozen=True, slots=True)
 class _Turn:
-    """What one publication gives again, and what it draws.
+    """What one publication gives again, and what it draws."""
 
-    Parameters
-    ----------
-    given
-        Rows that stand and are given again.
-    changed
-        Names of the systems to be drawn, each with the day of its change, or an empty text.
-    """
-
-    given: dict[str, StandingRow]
+    given: dict[str, StandingRow]  # rows that stand and are given again
     changed: dict[str, str]
 
 

@@ -38,22 +38,12 @@ _STEP_DEGREES = 0.5
 
 @dataclass(frozen=True, slots=True)
 class QuantileGrid:
-    """Public values, evenly spaced or with even ratios.
+    """Public values, evenly spaced or with even ratios."""
 
-    Parameters
-    ----------
-    low, high
-        The first and the last.
-    steps
-        How many steps lie between them.
-    geometric
-        Whether ratios are even, rather than differences.
-    """
-
-    low: float
-    high: float
-    steps: int
-    geometric: bool = False
+    low: float  # the first and the last
+    high: float  # the first and the last
+    steps: int  # how many steps lie between them
+    geometric: bool = False  # whether ratios are even, rather than differences
 
     @property
     def values(self) -> Array:
@@ -90,21 +80,8 @@ def check_quantiles(quantiles: Sequence[float]) -> tuple[float, ...]:
 
 
 def rank_score(values: Array, grid: QuantileGrid, *, probability: float) -> Score:
-    """Return how many ranks each grid value misses the quantile by, as a score: private.
-
-    Parameters
-    ----------
-    values
-        What the quantile is of.
-    grid
-        The public values that it may be said to be.
-    probability
-        Which quantile, as a fraction.
-
-    Privacy
-    -------
-    Neighbours replace one value. Sensitivity 1: ``docs/proofs/quantiles.md``.
-    """
+    """Return how many ranks each grid value misses the quantile by, as a score: private."""
+    # Neighbours replace one value. Sensitivity 1: `docs/proofs/quantiles.md`.
     tally = np.bincount(grid.places(values), minlength=grid.steps + 1)
     up_to = np.cumsum(tally)
     rank = math.ceil(probability * len(values))
@@ -125,22 +102,7 @@ def draw_quantiles(
     probabilities: Sequence[float],
     spending: Spending,
 ) -> PublishedTable:
-    """Draw every quantile of both quantities in every group.
-
-    Parameters
-    ----------
-    rows
-        The fleet: private.
-    groups
-        Public.
-    largest_kw
-        Where the public grid of capacities ends. [kW]
-    probabilities
-        Which quantiles.
-    spending
-        What all of them cost together; each is drawn with an equal part. Groups are disjoint, so
-        that they cost no more than one.
-    """
+    """Draw every quantile of both quantities in every group."""
     ordered = check_quantiles(probabilities)
     each = part_of(spending, len(ordered))
     columns = (
@@ -193,24 +155,12 @@ _LARGEST_KW = 1e8
 
 @dataclass(frozen=True, slots=True)
 class DrawnTotals:
-    """Drawn totals: public.
+    """Drawn totals: public."""
 
-    Parameters
-    ----------
-    totals
-        By group. [W]
-    clip_kw
-        What capacities were held between. [kW]
-    deviation_kw
-        Standard deviation of the noise of one total. [kW]
-    rule
-        How the upper bound was chosen; None where it was given.
-    """
-
-    totals: Whole
-    clip_kw: tuple[float, float]
-    deviation_kw: float
-    rule: ClipRule | None = None
+    totals: Whole  # [W] by group
+    clip_kw: tuple[float, float]  # [kW] what capacities were held between
+    deviation_kw: float  # [kW] standard deviation of the noise of one total
+    rule: ClipRule | None = None  # how the upper bound was chosen; None where it was given
 
 
 def check_clip(clip_kw: tuple[float, float]) -> tuple[int, int]:
@@ -232,20 +182,9 @@ def watts(capacities_kw: Array, clip_kw: tuple[float, float]) -> Whole:
 
 
 def group_totals(rows: FleetRows, groups: FleetGroups, *, clip_kw: tuple[float, float]) -> Counts:
-    """Return the total of every group in watts: private.
-
-    Parameters
-    ----------
-    rows, groups
-        The fleet, and which group each of its systems is in.
-    clip_kw
-        Public bounds that every capacity is held to. [kW]
-
-    Privacy
-    -------
-    Neighbours replace the values of one row and leave its key, which moves one total by at most the
-    width of the clipping: ``docs/proofs/counts.md``.
-    """
+    """Return the total of every group in watts: private."""
+    # Neighbours replace the values of one row and leave its key, which moves one total by at most
+    # the width of the clipping: `docs/proofs/counts.md`.
     each = watts(rows.dc_capacity_kw, clip_kw)
     totals = np.zeros(len(groups.names), dtype=np.int64)
     np.add.at(totals, groups.place, each)
@@ -266,35 +205,13 @@ def total_deviation(*, clip_kw: tuple[float, float], spending: Spending) -> floa
 def draw_totals(
     rows: FleetRows, groups: FleetGroups, *, clip_kw: tuple[float, float], spending: Spending
 ) -> DrawnTotals:
-    """Draw the totals of all groups once, between given bounds.
-
-    Parameters
-    ----------
-    rows
-        The fleet: private.
-    groups
-        Public.
-    clip_kw
-        Public bounds that every capacity is held between. [kW]
-    spending
-        What the draw costs.
-    """
+    """Draw the totals of all groups once, between given bounds."""
     drawn = spending.noise.draw(group_totals(rows, groups, clip_kw=clip_kw))
     return DrawnTotals(drawn, clip_kw, total_deviation(clip_kw=clip_kw, spending=spending))
 
 
 def draw_clipped_totals(rows: FleetRows, groups: FleetGroups, rule: ClipRule) -> DrawnTotals:
-    """Draw a clip for the whole fleet, and the totals of all groups with it.
-
-    Parameters
-    ----------
-    rows
-        The fleet: private.
-    groups
-        Public.
-    rule
-        How the clip is chosen, and what both draws cost together.
-    """
+    """Draw a clip for the whole fleet, and the totals of all groups with it."""
     clip = 0.0, rule.draw(np.asarray(rows.dc_capacity_kw, dtype=np.float64))
     found = draw_totals(rows, groups, clip_kw=clip, spending=rule.drawn_with)
     return DrawnTotals(found.totals, clip, found.deviation_kw, rule)
@@ -303,17 +220,7 @@ def draw_clipped_totals(rows: FleetRows, groups: FleetGroups, rule: ClipRule) ->
 def total_table(
     found: DrawnTotals, groups: FleetGroups, *, cut_kw: Sequence[float] | None = None
 ) -> PublishedTable:
-    """Return the table of totals and means, each with its error.
-
-    Parameters
-    ----------
-    found
-        The drawn totals.
-    groups
-        Public.
-    cut_kw
-        What is known of the part above given bounds: how much it is at most, by group. [kW]
-    """
+    """Return the table of totals and means, each with its error."""
     errors = (
         Column("error_kw", "number", "Mean error of the total, noise and what is cut off together,"
                " as in public mixes of systems [kW]."),

@@ -49,25 +49,7 @@ def mount_profiles(
     haze: float,
     length: float,
 ) -> Logs:
-    """Return the logarithm of every mount's mean profile over each interval.
-
-    Parameters
-    ----------
-    weather, clear
-        The weather that candidates are modelled under, and the clear sky over the same times.
-    starts
-        UTC start of every interval.
-    mounts
-        The mounts.
-    choices
-        Losses, albedo, heat and the floor of profiles.
-    ahead
-        How far the declared clock runs ahead. [minutes]
-    haze
-        How much hazier than the weather the sky is. [Linke turbidity]
-    length
-        Of an interval. [s]
-    """
+    """Return the logarithm of every mount's mean profile over each interval."""
     # at one or two places of Gauss-Legendre, which count alike
     places, _ = np.polynomial.legendre.leggauss(2 if length > 900.0 else 1)
     early = np.timedelta64(round(ahead * 60.0), "s")
@@ -274,12 +256,8 @@ class Frame:
 
 
 def check_clock(record: Record, longitude: float) -> None:
-    """Refuse a record whose clock cannot be that of its place.
-
-    Privacy
-    -------
-    Public: stamps and places are, and no reading is looked at.
-    """
+    """Refuse a record whose clock cannot be that of its place."""
+    # Public: stamps and places are, and no reading is looked at.
     # the weather may be of a cell whose middle is not the system's place
     if (reason := clock_elsewhere(record.timezone, longitude, slack=0.1)) is not None:
         raise ParameterError(f"system {record.system_id}: {reason}")
@@ -292,19 +270,7 @@ def make_frame(
     *,
     cache: WeatherCache | None = None,
 ) -> Frame:
-    """Return the public frame of releases over a grid of times under some weather.
-
-    Parameters
-    ----------
-    weather
-        Public weather, which brings the place.
-    time_grid
-        The intervals.
-    choices
-        The public choices; the defaults when left out.
-    cache
-        Where clear skies are kept.
-    """
+    """Return the public frame of releases over a grid of times under some weather."""
     choices = choices or Choices()
     times, length = time_grid.times, float(time_grid.step)
     clear = _clear_sky(weather, time_grid, cache)
@@ -326,15 +292,7 @@ def make_frame(
 def check_daylight(
     weather: Weather, time_grid: TimeGrid, *, cache: WeatherCache | None = None
 ) -> None:
-    """Refuse times for which :func:`make_frame` would refuse, without modelling any candidate.
-
-    Parameters
-    ----------
-    weather, time_grid
-        Of the frame to be made.
-    cache
-        Where clear skies are kept.
-    """
+    """Refuse times for which :func:`make_frame` would refuse, without modelling any candidate."""
     _lit(weather, _clear_sky(weather, time_grid, cache), time_grid)
 
 
@@ -387,11 +345,9 @@ def _lit(
 
 
 def _about_midnight(time_grid: TimeGrid, longitude: float) -> NDArray[np.bool_]:
-    """Return which intervals a civil day may begin or end in, or one before or after.
-
-    They count for nothing, so that a civil day is part of one solar day alone. One more after it,
-    since stamps that are taken for the start of their interval may be its end.
-    """
+    """Return which intervals a civil day may begin or end in, or one before or after."""
+    # They count for nothing, so that a civil day is part of one solar day alone. One more after it,
+    # since stamps that are taken for the start of their interval may be its end.
     since = (time_grid.starts + round(longitude * 240.0)) % DAY
     step = time_grid.step
     return (since < MIDNIGHT_AFTER + step) | (since + step > DAY - MIDNIGHT_BEFORE)

@@ -40,13 +40,7 @@ from sunveil.site import Array, Plane, Site, TimeGrid
 
 
 def mean_errors(errors: Mapping[ExpectedErrors, int]) -> ExpectedErrors:
-    """Return the errors to expect of several systems, averaged over them.
-
-    Parameters
-    ----------
-    errors
-        How many systems have which errors.
-    """
+    """Return the errors to expect of several systems, averaged over them."""
     count = sum(errors.values())
 
     def mean(name: str, part: str) -> float:
@@ -62,18 +56,10 @@ def mean_errors(errors: Mapping[ExpectedErrors, int]) -> ExpectedErrors:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Law:
-    """The distribution of one error.
+    """The distribution of one error."""
 
-    Parameters
-    ----------
-    errors
-        The errors that occur.
-    probabilities
-        How likely each is.
-    """
-
-    errors: Array
-    probabilities: Array
+    errors: Array  # the errors that occur
+    probabilities: Array  # how likely each is
 
     def __repr__(self) -> str:
         return f"Law({len(self.errors)} errors, as private as what they were made of)"
@@ -102,19 +88,11 @@ class Law:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class ErrorLaws:
-    """The distributions of a release's three errors.
+    """The distributions of a release's three errors."""
 
-    Parameters
-    ----------
-    azimuth, tilt
-        Of the plane. [degrees]
-    capacity
-        Of the capacity. [%]
-    """
-
-    azimuth: Law
-    tilt: Law
-    capacity: Law
+    azimuth: Law  # [degrees] of the plane
+    tilt: Law  # [degrees] of the plane
+    capacity: Law  # [%] of the capacity
 
     @property
     def means(self) -> tuple[float, float, float]:
@@ -132,23 +110,8 @@ def release_laws(
     epsilons: Sequence[float],
     exponential: bool = False,
 ) -> list[ErrorLaws]:
-    """Return the exact laws of a release's errors at each ε, for a system whose truth is known.
-
-    Parameters
-    ----------
-    frame, record
-        The public frame, and the readings.
-    truth, capacity_kw
-        What errors are measured against. [kW]
-    protect, epsilons
-        Of the releases.
-    exponential
-        Whether the exponential mechanism draws, in place of permute-and-flip.
-
-    Privacy
-    -------
-    None: made of a record, they are as private as it is.
-    """
+    """Return the exact laws of a release's errors at each ε, for a system whose truth is known."""
+    # None: made of a record, they are as private as it is.
     if isinstance(protect, System):
         placed = placement(frame, record)
         lowest = frame.choices.capacities.low
@@ -171,17 +134,7 @@ def release_laws(
 
 
 def framed_laws(frame: Frame, probabilities: Array, truth: Plane, capacity_kw: float) -> ErrorLaws:
-    """Return the laws of a draw from a frame's candidates.
-
-    Parameters
-    ----------
-    frame
-        The public frame.
-    probabilities
-        Of every candidate, in the order of the frame's scores.
-    truth, capacity_kw
-        What errors are measured against. [kW]
-    """
+    """Return the laws of a draw from a frame's candidates."""
     table = probabilities.reshape(frame.shape).sum(axis=0)
     planes = table.sum(axis=1)
     return ErrorLaws(
@@ -199,19 +152,7 @@ def window_laws(
     *,
     lowest_kw: float,
 ) -> ErrorLaws:
-    """Return the laws of a draw from the axes of whole records.
-
-    Parameters
-    ----------
-    axes
-        Azimuth, tilt [degrees] and the logarithm of capacity.
-    probabilities
-        Of every place, in the shape of the axes.
-    truth, capacity_kw
-        What errors are measured against. [kW]
-    lowest_kw
-        The capacity at which the third axis begins. [kW]
-    """
+    """Return the laws of a draw from the axes of whole records."""
     azimuth, tilt, capacity = (
         np.linspace(0.0, axis.step * (axis.size - 1), axis.size) for axis in axes
     )
@@ -316,11 +257,9 @@ def typical_errors(
 def _over_labels(
     found: ExpectedErrors, shifts: tuple[float, ...], latitude: float
 ) -> ExpectedErrors:
-    """Widen errors by what timestamps may mark: the mean over it, nine in ten for each of it.
-
-    The plane that fits under a clock that is off is the one that faces the same way further east or
-    west, which is farthest for flat roofs. Its capacity stays.
-    """
+    """Widen errors by what timestamps may mark: the mean over it, nine in ten for each of it."""
+    # The plane that fits under a clock that is off is the one that faces the same way further east
+    # or west, which is farthest for flat roofs. Its capacity stays.
     if shifts == (0.0,):
         return found
     usual, flat = (_turned(plane, shifts, latitude) for plane in (TYPICAL_PLANE, FLAT_PLANE))
@@ -408,29 +347,15 @@ PLANES_ALONE = "paper"
 
 @dataclass(frozen=True, slots=True)
 class Curve:
-    """The expected errors of one mechanism for one unit against ε.
+    """The expected errors of one mechanism for one unit against ε."""
 
-    Parameters
-    ----------
-    unit, mechanism
-        What is protected, and how.
-    kind
-        ``worst-case`` or ``conditional``.
-    epsilons
-        Where the errors were computed.
-    azimuth, tilt
-        Mean errors at each. [degrees]
-    capacity
-        Mean errors at each; None where the mechanism releases none. [%]
-    """
-
-    unit: str
-    mechanism: str
-    kind: str
-    epsilons: tuple[float, ...]
-    azimuth: tuple[float, ...]
-    tilt: tuple[float, ...]
-    capacity: tuple[float, ...] | None
+    unit: str  # what is protected, and how
+    mechanism: str  # what is protected, and how
+    kind: str  # `worst-case` or `conditional`
+    epsilons: tuple[float, ...]  # where the errors were computed
+    azimuth: tuple[float, ...]  # [degrees] mean errors at each
+    tilt: tuple[float, ...]  # [degrees] mean errors at each
+    capacity: tuple[float, ...] | None  # [%]
 
     def to_dict(self) -> dict[str, Any]:
         """Return the curve as plain JSON types."""
@@ -447,22 +372,12 @@ class Curve:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class KnownSystem:
-    """A system whose truth is known, or taken to be: private where its record is.
+    """A system whose truth is known, or taken to be: private where its record is."""
 
-    Parameters
-    ----------
-    frame
-        The public frame of its releases.
-    record
-        Its readings.
-    plane, dc_capacity_kw
-        What errors are measured against. [kW]
-    """
-
-    frame: Frame
-    record: Record
-    plane: Plane
-    dc_capacity_kw: float
+    frame: Frame  # the public frame of its releases
+    record: Record  # its readings
+    plane: Plane  # [kW] what errors are measured against
+    dc_capacity_kw: float  # [kW] what errors are measured against
 
     def __repr__(self) -> str:
         return "KnownSystem(private)"
@@ -514,17 +429,7 @@ def utility_curves(
 def simulated_systems(
     site: Site, *, systems: int, seed: int, choices: Choices | None = None
 ) -> list[KnownSystem]:
-    """Return systems simulated at a place over a year of hours, with a satellite's weather.
-
-    Parameters
-    ----------
-    site
-        Where.
-    systems, seed
-        How many, and which.
-    choices
-        The public choices of their releases.
-    """
+    """Return systems simulated at a place over a year of hours, with a satellite's weather."""
     sky = simulate_sky(site, SIMULATED_YEAR, seed=seed, step_minutes=SKY_MINUTES)
     found: list[KnownSystem] = []
     for place, drawn in enumerate(draw_systems(systems, seed=seed)):
@@ -567,17 +472,7 @@ def _all_means(
 def paper_means(
     system: KnownSystem, epsilons: Sequence[float], *, delta: float = DELTA
 ) -> list[tuple[float, float, float]]:
-    """Return the expected errors of the paper's mechanism; it releases no capacity.
-
-    Parameters
-    ----------
-    system
-        The system.
-    epsilons
-        Where to compute them.
-    delta
-        δ of the mechanism.
-    """
+    """Return the expected errors of the paper's mechanism; it releases no capacity."""
     score = posterior(system.record, system.frame.weather, delta=delta)
     grid, truth = paper_grid(), system.plane
     means = []

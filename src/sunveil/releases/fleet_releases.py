@@ -127,19 +127,10 @@ class ReleaseTerms:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class SystemsPart:
-    """Some of the systems, whose draws are put aside together.
+    """Some of the systems, whose draws are put aside together."""
 
-    Parameters
-    ----------
-    number, size
-        Which part it is, and how many systems it has.
-    scores
-        Yields each system's name, its frame, and what its release is drawn from: private. It draws
-        nothing, so that it may be called again.
-    """
-
-    number: int
-    size: int
+    number: int  # which part it is, and how many systems it has
+    size: int  # which part it is, and how many systems it has
     scores: Callable[[], Iterator[tuple[str, Frame, Scored]]]
 
 
@@ -200,74 +191,36 @@ def ignore_progress(done: int, total: int) -> None:
 
 @dataclass(frozen=True, slots=True)
 class FrameKey:
-    """What the systems of a frame have in common.
+    """What the systems of a frame have in common."""
 
-    Parameters
-    ----------
-    cell
-        Number of the weather cell.
-    step, phase
-        Length of an interval, and how far after whole multiples of it they begin. [s]
-    first, last
-        Calendar years that the records begin and end in.
-    net
-        Whether their meters are declared net, which their frame is made for.
-    """
-
-    cell: int
-    step: int
-    phase: int
-    first: int
-    last: int
-    net: bool = False
+    cell: int  # number of the weather cell
+    step: int  # [s] length of an interval, and how far after whole multiples of it they begin
+    phase: int  # [s] length of an interval, and how far after whole multiples of it they begin
+    first: int  # calendar years that the records begin and end in
+    last: int  # calendar years that the records begin and end in
+    net: bool = False  # whether their meters are declared net, which their frame is made for
 
 
 @dataclass(frozen=True, slots=True)
 class Member:
-    """A system that is released.
-
-    Parameters
-    ----------
-    number, part
-        Its number in the table of systems, and the part of the fleet that its readings are in.
-    frame, time_grid
-        The frame that it is scored in, and the times of its own record.
-    differenced
-        Whether its record holds differences of a register.
-    shifts
-        How far its clock is off for each label that its stamps may have. [minutes]
-    """
+    """A system that is released."""
 
     number: int
     part: int
-    frame: FrameKey
-    time_grid: TimeGrid
-    differenced: bool
-    shifts: tuple[float, ...]
+    frame: FrameKey  # the frame that it is scored in, and the times of its own record
+    time_grid: TimeGrid  # the frame that it is scored in, and the times of its own record
+    differenced: bool  # whether its record holds differences of a register
+    shifts: tuple[float, ...]  # [minutes]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class ReleaseRoster:
-    """The systems of a fleet that are released, and those that are not.
+    """The systems of a fleet that are released, and those that are not."""
 
-    Parameters
-    ----------
-    members
-        By the system's name.
-    time_grids
-        Of every frame: one that holds the days of all its members. A record in a longer frame
-        than its own has the same score, since what is missing agrees with nothing, and since how
-        its days vote is settled by its own days.
-    refused
-        Who is not released, and why: public in itself, but for the curator, who can change it.
-    sizes
-        How many members each part has.
-    """
-
-    members: Mapping[str, Member]
+    members: Mapping[str, Member]  # by the system's name
     time_grids: Mapping[FrameKey, TimeGrid]
     refused: tuple[RefusedSystem, ...]
-    sizes: Mapping[int, int]
+    sizes: Mapping[int, int]  # how many members each part has
 
     def __len__(self) -> int:
         return len(self.members)
@@ -281,19 +234,8 @@ class ReleaseRoster:
 
 
 def make_roster(records: FleetRecords, on_progress: OnProgress) -> ReleaseRoster:
-    """Read a fleet once, and return who can be released.
-
-    Parameters
-    ----------
-    records
-        The fleet.
-    on_progress
-        Called with how many systems are done, after every part.
-
-    Privacy
-    -------
-    The roster depends on rows, stamps and places: on no reading, nor on which are missing.
-    """
+    """Read a fleet once, and return who can be released."""
+    # The roster depends on rows, stamps and places: on no reading, nor on which are missing.
     context = records.context
     members: dict[str, Member] = {}
     refused: dict[str, RefusedSystem] = {each.system_id: each for each in context.systems.refused}
@@ -369,21 +311,8 @@ def refusals_csv(refused: tuple[RefusedSystem, ...]) -> str:
 def about_system(
     name: str, site: Site, weather: bool | str, time_grid: TimeGrid, *, net: bool = False
 ) -> str:
-    """Return what is public of a system, as text: its name, its place, its weather and its days.
-
-    Ledgers hold digests of these texts: another wording is another question.
-
-    Parameters
-    ----------
-    name, site
-        The system and where it is.
-    weather
-        Whether it is a clear sky, or the name of a source of weather.
-    time_grid
-        The intervals of its release.
-    net
-        Whether its meter is declared net.
-    """
+    """Return what is public of a system, as text: its name, its place, its weather and its days."""
+    # Ledgers hold digests of these texts: another wording is another question.
     where = (site.latitude, site.longitude, site.altitude, weather)
     minutes = time_grid.step / 60.0
     days = f"start={time_grid.first}, interval_minutes={minutes!r}, count={time_grid.count}"
@@ -399,24 +328,12 @@ _MARGIN = pd.Timedelta(days=2)
 
 @dataclass(frozen=True, slots=True)
 class FleetWeather:
-    """Where the public weather of a fleet comes from.
+    """Where the public weather of a fleet comes from."""
 
-    Parameters
-    ----------
-    cells
-        The weather cells.
-    weather
-        ``"clearsky"``, ``"nsrdb"`` or ``"pvgis"``.
-    server
-        What a server of weather must be told.
-    cache
-        Where weather is kept.
-    """
-
-    cells: tuple[Cell, ...]
-    weather: str = "clearsky"
-    server: Mapping[str, Any] = field(default_factory=dict)
-    cache: WeatherCache | None = None
+    cells: tuple[Cell, ...]  # the weather cells
+    weather: str = "clearsky"  # `"clearsky"`, `"nsrdb"` or `"pvgis"`
+    server: Mapping[str, Any] = field(default_factory=dict)  # what a server of weather must be told
+    cache: WeatherCache | None = None  # where weather is kept
 
     def over(self, cell: int, time_grid: TimeGrid) -> Weather:
         """Return the weather of a cell over a grid of times."""
@@ -431,15 +348,7 @@ class FleetWeather:
             check_daylight(self.over(key.cell, time_grid), time_grid, cache=self.cache)
 
     def frame(self, key: FrameKey, time_grid: TimeGrid, choices: Choices) -> Frame:
-        """Return a frame, or say in one sentence where none can be had.
-
-        Parameters
-        ----------
-        key, time_grid
-            What its systems have in common, and its times.
-        choices
-            The public choices.
-        """
+        """Return a frame, or say in one sentence where none can be had."""
         with self._named(key):
             return make_frame(self.over(key.cell, time_grid), time_grid, choices, cache=self.cache)
 
@@ -457,17 +366,7 @@ class FleetWeather:
 
 
 class FrameCache:
-    """The frames of a roster, made when they are asked for; the latest used ones are kept.
-
-    Parameters
-    ----------
-    roster, weather
-        Who is released, under which weather.
-    terms
-        What is asked of every system, with the public choices.
-    kept
-        How much to keep. [bytes]
-    """
+    """The frames of a roster, made when they are asked for; the latest used ones are kept."""
 
     def __init__(
         self,
@@ -505,13 +404,7 @@ class FrameCache:
 
 
 def check_frames(roster: ReleaseRoster, weather: FleetWeather) -> None:
-    """Refuse a roster of which a frame cannot be made.
-
-    Parameters
-    ----------
-    roster, weather
-        Who is released, under which weather.
-    """
+    """Refuse a roster of which a frame cannot be made."""
     for key, time_grid in roster.time_grids.items():
         weather.check(key, time_grid)
 
@@ -519,15 +412,7 @@ def check_frames(roster: ReleaseRoster, weather: FleetWeather) -> None:
 def expected_errors(
     roster: ReleaseRoster, weather: FleetWeather, terms: ReleaseTerms
 ) -> ExpectedErrors:
-    """Return the errors to expect, averaged over the systems.
-
-    Parameters
-    ----------
-    roster, weather
-        Who is released, under which weather.
-    terms
-        What is asked of every system.
-    """
+    """Return the errors to expect, averaged over the systems."""
     # they depend on a record's days, on the length of its intervals, on whether it is a
     # register's or a net meter's, and on what its stamps name
     alike = Counter(
@@ -568,26 +453,9 @@ def score_part(
     terms: ReleaseTerms,
     workers: int,
 ) -> Iterator[ScoredSystem]:
-    """Yield the scores of a part, systems that share a frame one after another.
-
-    Parameters
-    ----------
-    records, roster
-        The fleet's readings, and who of it is released.
-    part
-        Which part of it.
-    frames
-        The public frames.
-    terms
-        What is asked of every system.
-    workers
-        How many scores are made at a time.
-
-    Privacy
-    -------
-    None: scores are as private as the readings. Nothing is drawn here, so that a score may be made
-    by any thread, and made again.
-    """
+    """Yield the scores of a part, systems that share a frame one after another."""
+    # None: scores are as private as the readings. Nothing is drawn here, so that a score may be
+    # made by any thread, and made again.
     members, names = roster.members, records.context.names
     cases = [
         (names[each.number], member, each)
@@ -638,24 +506,12 @@ _MARKER = ".sunveil-work"
 
 @dataclass(frozen=True, slots=True, eq=False)
 class OpenFleet:
-    """A fleet that has been looked through, with everything that is public of its releases.
+    """A fleet that has been looked through, with everything that is public of its releases."""
 
-    Parameters
-    ----------
-    records
-        The readings, to be read part by part: private.
-    roster
-        Who is released, and who is not.
-    weather
-        The public weather.
-    workers
-        How many scores are made at a time.
-    """
-
-    records: FleetRecords
-    roster: ReleaseRoster
-    weather: FleetWeather
-    workers: int
+    records: FleetRecords  # the readings, to be read part by part: private
+    roster: ReleaseRoster  # who is released, and who is not
+    weather: FleetWeather  # the public weather
+    workers: int  # how many scores are made at a time
 
     def __len__(self) -> int:
         return len(self.roster)

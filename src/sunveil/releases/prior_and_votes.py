@@ -30,44 +30,17 @@ FLAT = 1e-9
 
 @dataclass(frozen=True, slots=True)
 class MountChoices:
-    """Which pairs of planes and which trackers are candidates beside single planes: public.
+    """Which pairs of planes and which trackers are candidates beside single planes: public."""
 
-    The two planes of a pair have one tilt and stand 180° apart, as on a ridge, or 90°, as on a
-    corner. Trackers turn about a horizontal axis.
+    # The two planes of a pair have one tilt and stand 180° apart, as on a ridge, or 90°, as on a
+    # corner. Trackers turn about a horizontal axis.
 
-    Parameters
-    ----------
-    azimuth_step
-        Spacing of the azimuths of pairs; it divides 90. [degrees]
-    tilts
-        Tilts of pairs: below about 15° nothing tells two planes from one. [degrees]
-    shares
-        Shares of the capacity on the larger plane, from 0.5 to below 1; each is tried on both.
-    axis_step
-        Spacing of the axes of trackers, from 90 to below 270. [degrees]
-    gcrs
-        Ground coverage ratios of trackers that turn back at low sun; those that do not are tried,
-        too.
-    max_angle
-        How far trackers turn from horizontal. [degrees]
-    pairs, trackers
-        Shares of all systems that have two planes, and that track: the public prior of both.
-    margin
-        By how much more of what a record can say at most, all readings by day or all votes of its
-        days, they must be agreed with than single planes. No real plane is quite as it is modelled,
-        and two planes can always be bent to it a little more; that grows with ε, as a prior
-        does not.
-    readings_worth, days_worth
-        The least worth of a release of readings, or of days, in which they are candidates
-        (``worth``): below, the number of planes cannot be told.
-    """
-
-    azimuth_step: float = 7.5
-    tilts: tuple[float, ...] = (15.0, 20.0, 25.0, 31.0, 39.0)
+    azimuth_step: float = 7.5  # [degrees] spacing of the azimuths of pairs; it divides 90
+    tilts: tuple[float, ...] = (15.0, 20.0, 25.0, 31.0, 39.0)  # [degrees]
     shares: tuple[float, ...] = (0.5, 0.67)
-    axis_step: float = 15.0
+    axis_step: float = 15.0  # [degrees] spacing of the axes of trackers, from 90 to below 270
     gcrs: tuple[float, ...] = (0.35, 0.5)
-    max_angle: float = 55.0
+    max_angle: float = 55.0  # [degrees] how far trackers turn from horizontal
     pairs: float = 0.3
     trackers: float = 0.01
     margin: float = 0.008
@@ -121,22 +94,12 @@ class MountChoices:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class PlanePairs:
-    """Pairs of planes of one tilt, one entry each.
+    """Pairs of planes of one tilt, one entry each."""
 
-    Parameters
-    ----------
-    first, second
-        Azimuths of the two planes. [degrees]
-    tilt
-        Of both. [degrees]
-    share
-        Of the capacity on the first, which has as much as the second or more.
-    """
-
-    first: Array
-    second: Array
-    tilt: Array
-    share: Array
+    first: Array  # [degrees] azimuths of the two planes
+    second: Array  # [degrees] azimuths of the two planes
+    tilt: Array  # [degrees] of both
+    share: Array  # of the capacity on the first, which has as much as the second or more
 
     def __len__(self) -> int:
         return len(self.tilt)
@@ -167,21 +130,11 @@ class PlanePairs:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class SingleAxisTrackers:
-    """Trackers with a horizontal axis, one entry each.
+    """Trackers with a horizontal axis, one entry each."""
 
-    Parameters
-    ----------
-    axis_azimuth
-        Where the axis points. [degrees]
-    gcr
-        Ground coverage ratio, 0 for those that do not turn back.
-    max_angle
-        How far all of them turn from horizontal. [degrees]
-    """
-
-    axis_azimuth: Array
-    gcr: Array
-    max_angle: float
+    axis_azimuth: Array  # [degrees] where the axis points
+    gcr: Array  # ground coverage ratio, 0 for those that do not turn back
+    max_angle: float  # [degrees] how far all of them turn from horizontal
 
     def __len__(self) -> int:
         return len(self.axis_azimuth)
@@ -194,15 +147,7 @@ class SingleAxisTrackers:
         return cls(np.repeat(axes, len(ratios)), np.tile(ratios, len(axes)), choices.max_angle)
 
     def normals(self, number: int, sun: Array) -> Array:
-        """Return the unit normals of a tracker's modules, by pvlib.
-
-        Parameters
-        ----------
-        number
-            Which tracker.
-        sun
-            Unit vectors (east, north, up) to the sun, shape (n, 3).
-        """
+        """Return the unit normals of a tracker's modules, by pvlib."""
         import pvlib
 
         gcr = float(self.gcr[number])
@@ -222,17 +167,9 @@ class SingleAxisTrackers:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Mounts:
-    """A public list of mounts: single planes, then pairs, then trackers.
+    """A public list of mounts: single planes, then pairs, then trackers."""
 
-    Parameters
-    ----------
-    singles
-        Single planes, the flat one first.
-    pairs, trackers
-        Those that are candidates too; None where single planes are all.
-    """
-
-    singles: Grid
+    singles: Grid  # single planes, the flat one first
     pairs: PlanePairs | None = None
     trackers: SingleAxisTrackers | None = None
 
@@ -266,10 +203,8 @@ class Mounts:
         return Grid(np.concatenate(azimuths), np.concatenate(tilts))
 
     def planes(self, number: int) -> tuple[ReleasedPlane, ...]:
-        """Return what is told of one mount's planes: one or two; none of a tracker's.
-
-        None, too, where there are single planes alone: then their number is not told.
-        """
+        """Return what is told of one mount's planes: one or two; none of a tracker's."""
+        # None, too, where there are single planes alone: then their number is not told.
         pair = number - len(self.singles)
         if self.pairs is None or pair >= len(self.pairs):
             return ()
@@ -379,27 +314,11 @@ def mount_offsets(
     *,
     levels_per_nat: float,
 ) -> NDArray[np.int64]:
-    """Return what is added to the levels of every mount's candidates.
-
-    Single planes, pairs and trackers share what is likely by the choices' shares. A pair is as
-    likely as its planes are in the mean; trackers are all alike.
-
-    Parameters
-    ----------
-    prior
-        Of single planes.
-    mounts, choices
-        The mounts, and the choices that they come from; None where they are single planes alone.
-    latitude
-        Of the place. [degrees north]
-    levels_per_nat
-        How many levels a mechanism takes for one nat: twice the sensitivity over ε.
-
-    Privacy
-    -------
-    Public: no reading is looked at, so that it is the same for neighbours. Proof:
-    ``docs/proofs/mounts.md``.
-    """
+    """Return what is added to the levels of every mount's candidates."""
+    # Single planes, pairs and trackers share what is likely by the choices' shares. A pair is as
+    # likely as its planes are in the mean; trackers are all alike.
+    # Public: no reading is looked at, so that it is the same for neighbours. Proof:
+    # `docs/proofs/mounts.md`.
     weights = prior.density(mounts.singles, latitude) * _cells(mounts.singles)
     if choices is not None and mounts.pairs is not None and mounts.trackers is not None:
         pairs, count = mounts.pairs, len(mounts.trackers)
@@ -423,10 +342,8 @@ def mount_offsets(
 
 
 def _cells(grid: Grid) -> Array:
-    """Return how much of all azimuths and tilts each plane stands for, beside the others.
-
-    Rings of nearly flat planes have fewer azimuths, and the flat plane stands for all of them.
-    """
+    """Return how much of all azimuths and tilts each plane stands for, beside the others."""
+    # Rings of nearly flat planes have fewer azimuths, and the flat plane stands for all of them.
     tilts, ring, count = np.unique(grid.surface_tilt, return_inverse=True, return_counts=True)
     widths = np.gradient(tilts) if len(tilts) > 1 else np.ones(1)
     widths[tilts == 0.0] /= 2.0
@@ -481,21 +398,8 @@ VOTE_RULES = (
 def worth(
     unit: Readings | Days, epsilon: float, time_grid: TimeGrid, *, differenced: bool
 ) -> float:
-    """Return the ε at which a year of hours, for one day or reading, is worth as much.
-
-    Parameters
-    ----------
-    unit, epsilon
-        Of the release.
-    time_grid
-        The intervals of the record.
-    differenced
-        Whether the record holds differences of a register.
-
-    Privacy
-    -------
-    Public: no reading is looked at.
-    """
+    """Return the ε at which a year of hours, for one day or reading, is worth as much."""
+    # Public: no reading is looked at.
     check_epsilon(epsilon)
     once = epsilon / (unit.k * reach(unit, differenced=differenced))
     years = time_grid.days / YEAR

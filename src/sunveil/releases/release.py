@@ -34,17 +34,7 @@ Scored = Score | Placement
 
 
 def score_record(frame: Frame, record: Record, unit: Unit) -> Scored:
-    """Return what a release of a record is drawn from: private, and nothing is drawn yet.
-
-    Parameters
-    ----------
-    frame
-        The public frame.
-    record
-        The readings.
-    unit
-        What the release is to protect.
-    """
+    """Return what a release of a record is drawn from: private, and nothing is drawn yet."""
     if isinstance(unit, System):
         return placement(frame, record)
     return unit_score(frame, record, unit)
@@ -58,24 +48,9 @@ def draw_release(
     exponential: bool = False,
     expected: ExpectedErrors | None = None,
 ) -> Release:
-    """Draw a release from a score, or from a placement for a whole record.
-
-    Parameters
-    ----------
-    scored, frame
-        What :func:`score_record` made, and the frame that it was made in.
-    epsilon
-        The privacy that this release costs.
-    exponential
-        Whether the exponential mechanism draws, in place of permute-and-flip.
-    expected
-        The errors to expect, to be put beside the answer.
-
-    Privacy
-    -------
-    ``ε``-DP for the score's unit, once for every call: call it after the charge, in the process
-    that has charged.
-    """
+    """Draw a release from a score, or from a placement for a whole record."""
+    # `ε`-DP for the score's unit, once for every call: call it after the charge, in the process
+    # that has charged.
     if isinstance(scored, Placement):
         return _by_window(scored, frame, epsilon=epsilon, expected=expected)
     drawn = (Exponential if exponential else PermuteAndFlip)(epsilon)

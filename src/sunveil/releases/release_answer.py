@@ -13,18 +13,10 @@ from sunveil.privacy.guarantees import ConditionalGuarantee, Guarantee
 
 @dataclass(frozen=True, slots=True)
 class Spread:
-    """The error that one quantity of a release is expected to have, from public inputs alone.
+    """The error that one quantity of a release is expected to have, from public inputs alone."""
 
-    Parameters
-    ----------
-    mean
-        Mean absolute error.
-    within
-        What nine in ten releases stay within.
-    """
-
-    mean: float
-    within: float
+    mean: float  # mean absolute error
+    within: float  # what nine in ten releases stay within
 
     def to_dict(self) -> dict[str, float]:
         """Return the spread as plain JSON types."""
@@ -65,19 +57,11 @@ class ExpectedErrors:
 
 @dataclass(frozen=True, slots=True)
 class ReleasedPlane:
-    """One of the planes that a release tells.
+    """One of the planes that a release tells."""
 
-    Parameters
-    ----------
-    surface_azimuth, surface_tilt
-        Where it faces. [degrees]
-    share
-        Its share of the released capacity.
-    """
-
-    surface_azimuth: float
-    surface_tilt: float
-    share: float
+    surface_azimuth: float  # [degrees] where it faces
+    surface_tilt: float  # [degrees] where it faces
+    share: float  # its share of the released capacity
 
     def to_dict(self) -> dict[str, float]:
         """Return the plane as plain JSON types."""
@@ -86,24 +70,12 @@ class ReleasedPlane:
 
 @dataclass(frozen=True, slots=True)
 class ReleasedTracker:
-    """The single-axis tracker that a release tells.
+    """The single-axis tracker that a release tells."""
 
-    Parameters
-    ----------
-    axis_azimuth
-        Where its horizontal axis points, from 90 to below 270. [degrees]
-    backtrack
-        Whether it turns back at low sun.
-    gcr
-        Ground coverage ratio; None where it does not turn back, so that nothing tells it.
-    max_angle
-        How far it turns from horizontal: one for all candidates. [degrees]
-    """
-
-    axis_azimuth: float
-    backtrack: bool
+    axis_azimuth: float  # [degrees] where its horizontal axis points, from 90 to below 270
+    backtrack: bool  # whether it turns back at low sun
     gcr: float | None
-    max_angle: float
+    max_angle: float  # [degrees] how far it turns from horizontal: one for all candidates
 
     def to_dict(self) -> dict[str, Any]:
         """Return the tracker as plain JSON types."""

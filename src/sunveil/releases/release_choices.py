@@ -44,58 +44,31 @@ LEAST_BASE, LARGEST_BASE, BASE_STEP = 0.03, 2000.0, 0.3
 # a base is the same at all hours.
 @dataclass(frozen=True, slots=True)
 class NetChoices:
-    """The public model of a net meter's readings: clear generation under clouds, less a load.
+    """The public model of a net meter's readings: clear generation under clouds, less a load."""
 
-    A household's load stands upon a base, what it takes when nobody does anything. The logarithm of
-    load over base has an asymmetric Laplace density, steep below and wide above, and a share of
-    loads is stray. The dark readings of a day, which are load alone, tell the base of that day.
-    Clearness is even from none to all of a clear sky's light, with a spike where it is clear. A day
-    counts for a candidate by the logarithm of how likely its readings are, beside the best
-    candidate for that day.
+    # A household's load stands upon a base, what it takes when nobody does anything. The logarithm
+    # of load over base has an asymmetric Laplace density, steep below and wide above, and a share
+    # of loads is stray. The dark readings of a day, which are load alone, tell the base of that
+    # day. Clearness is even from none to all of a clear sky's light, with a spike where it is
+    # clear. A day counts for a candidate by the logarithm of how likely its readings are, beside
+    # the best candidate for that day.
 
-    Parameters
-    ----------
-    below, above
-        How fast loads get rarer below and above the base. [log]
-    stray
-        Share of stray loads.
-    base_kw, base_spread
-        The middle of base loads, and how they spread, before any dark reading. [kW, log]
-    night
-        What a dark reading counts beside one that is independent of all others.
-    clear, clear_spread
-        Share of readings under a clear sky, and how their clearness spreads about 1.
-    measured, measured_spread
-        The same where candidates are modelled under measured weather, which errs about the truth.
-    bright
-        Share of readings that are brighter than a clear sky.
-    floor
-        What profiles are told down to. [kW/kW]
-    reading_nats, day_nats
-        How much less likely than under the best candidate a reading, and a day, may get before it
-        counts no less.
-    levels_per_nat
-        Levels of a score to a nat.
-    capacity_step
-        The least spacing of capacities. [log]
-    """
-
-    below: float = 0.3
-    above: float = 1.4
-    stray: float = 0.05
-    base_kw: float = 0.4
-    base_spread: float = 1.5
-    night: float = 0.5
+    below: float = 0.3  # [log] how fast loads get rarer below and above the base
+    above: float = 1.4  # [log] how fast loads get rarer below and above the base
+    stray: float = 0.05  # share of stray loads
+    base_kw: float = 0.4  # [kW, log]
+    base_spread: float = 1.5  # [kW, log]
+    night: float = 0.5  # what a dark reading counts beside one that is independent of all others
     clear: float = 0.36
     clear_spread: float = 0.04
     measured: float = 0.7
     measured_spread: float = 0.12
-    bright: float = 0.06
-    floor: float = 0.02
+    bright: float = 0.06  # share of readings that are brighter than a clear sky
+    floor: float = 0.02  # [kW/kW] what profiles are told down to
     reading_nats: float = 4.0
     day_nats: float = 12.0
-    levels_per_nat: int = 32
-    capacity_step: float = 0.05
+    levels_per_nat: int = 32  # levels of a score to a nat
+    capacity_step: float = 0.05  # [log] the least spacing of capacities
 
     def __post_init__(self) -> None:
         shares = (self.stray, self.bright, self.clear + self.bright, self.measured + self.bright)

@@ -30,25 +30,9 @@ FOURS = 4
 
 @kernel
 def find_slots(power, profile, lowest, per_step, bins, out):  # type: ignore[no-untyped-def]
-    """Find the slot of every reading under one plane.
-
-    That is one more than its bin, 0 below all of them, bins + 1 above, and bins + 2 where the plane
-    has no light.
-
-    Parameters
-    ----------
-    power
-        Logarithm of the readings, -inf where none can agree, shape (n,) float32. [log kW]
-    profile
-        Logarithm of the plane's profile, inf where none can agree, shape (n,) float32.
-        [log kW/kW]
-    lowest, per_step
-        Logarithm at which the first bin begins, and bins to a unit of logarithm, float32.
-    bins
-        How many bins there are.
-    out
-        The slots, shape (n,) or longer, uint32; written to.
-    """
+    """Find the slot of every reading under one plane."""
+    # That is one more than its bin, 0 below all of them, bins + 1 above, and bins + 2 where the
+    # plane has no light.
     top, dark = np.float32(bins), np.int32(bins + 2)
     for k in range(len(profile)):
         place = (power[k] - profile[k] - lowest) * per_step
@@ -61,22 +45,6 @@ def find_slots(power, profile, lowest, per_step, bins, out):  # type: ignore[no-
 
 @kernel
 def count_agreeing(power, profiles, lowest, per_step, width, capacities, out):  # type: ignore[no-untyped-def]
-    """Count the readings that agree with every plane and capacity, and raise what is less to that.
-
-    Parameters
-    ----------
-    power, lowest, per_step
-        As for :func:`find_slots`.
-    profiles
-        Logarithm of the planes' profiles, inf where none can agree, shape (planes, n) float32.
-        [log kW/kW]
-    width
-        How many bins a capacity's tolerance spans.
-    capacities
-        How many capacities there are: capacity c has bins c to c + width - 1.
-    out
-        The highest counts so far, shape (planes, capacities) int64; written to.
-    """
     planes, readings = profiles.shape
     bins = capacities + width - 1
     slots = np.zeros((-(-readings // TURNS), TURNS), dtype=np.uint32)
@@ -105,21 +73,7 @@ def count_agreeing(power, profiles, lowest, per_step, width, capacities, out):  
 def count_votes(  # type: ignore[no-untyped-def]
     power, profiles, days, least, asked, lowest, per_step, width, capacities, out
 ):
-    """Count the votes of every plane and capacity from the days, and raise what is less to that.
-
-    Parameters
-    ----------
-    power, profiles, lowest, per_step, width, capacities, out
-        As for :func:`count_agreeing`.
-    days
-        Where each day begins among the readings, and where the last ends, shape (days + 1,) int64.
-    least
-        How many intervals of each day are taken to be lit at least, shape (days,) int64.
-    asked
-        How many readings must agree for each vote of a day, by vote and by how many of its
-        intervals are lit, shape (votes, longest day + 1): one vote, or FOURS of them up to 64. The
-        type is unsigned and can count the longest day and one more.
-    """
+    """Count the votes of every plane and capacity from the days, and raise what is less to that."""
     planes = profiles.shape[0]
     bins = capacities + width - 1
     slots = np.zeros((LANES, len(power)), dtype=np.uint32)
@@ -161,19 +115,7 @@ def count_votes(  # type: ignore[no-untyped-def]
 
 @kernel
 def _vote(tally, needed, width, votes):  # type: ignore[no-untyped-def]
-    """Add the votes of one day.
-
-    Parameters
-    ----------
-    tally
-        The day's readings by slot and plane, shape (bins + 3, LANES).
-    needed
-        How many must agree for each vote, shape (votes, LANES).
-    width
-        How many bins a capacity's tolerance spans.
-    votes
-        By capacity and plane, shape (capacities, LANES) uint8; added to.
-    """
+    """Add the votes of one day."""
     for vote in range(0, len(needed), FOURS):
         agreeing = np.zeros(LANES, dtype=tally.dtype)
         for b in range(width):
@@ -193,15 +135,7 @@ def _vote(tally, needed, width, votes):  # type: ignore[no-untyped-def]
 
 @kernel
 def _vote_once(tally, needed, width, votes):  # type: ignore[no-untyped-def]
-    """Add the votes of one day that has one vote at most.
-
-    Parameters
-    ----------
-    tally, width, votes
-        As for :func:`_vote`.
-    needed
-        How many must agree for the vote, shape (LANES,).
-    """
+    """Add the votes of one day that has one vote at most."""
     agreeing = np.zeros(LANES, dtype=tally.dtype)
     for b in range(width):
         agreeing += tally[b]
@@ -426,21 +360,7 @@ def _check_days(days: NDArray[np.int64], least: NDArray[np.int64] | None, readin
 def asked_readings(
     longest: int, thresholds: tuple[float, ...], fewest: int
 ) -> NDArray[np.uint8] | NDArray[np.uint16]:
-    """Return how many readings of a day must agree for each vote, by how many intervals are lit.
-
-    Parameters
-    ----------
-    longest
-        Intervals of the longest day.
-    thresholds, fewest
-        As for :func:`count_days`.
-
-    Returns
-    -------
-    numpy.ndarray
-        Shape (votes, longest + 1): one vote, or whole passes of the kernel, which has rows that ask
-        for more than the day has.
-    """
+    """Return how many readings of a day must agree for each vote, by how many intervals are lit."""
     if len(thresholds) > 63 or longest > 65_534:
         raise ParameterError("days have at most 63 thresholds and 65,534 readings")
     lit, never = np.arange(longest + 1), longest + 1

@@ -38,33 +38,7 @@ LEAST_CHANCE = 1e-300
 def tabulate(  # type: ignore[no-untyped-def]
     power, seen, day, density, above, lowest, per_step, clear, clearness, chances, floor, scale, out
 ):
-    """Tell how likely every reading is under every clear power, beside the likeliest, in levels.
-
-    Parameters
-    ----------
-    power
-        The readings, 0 where there is none, shape (n,) float64. [kW]
-    seen
-        1 where there is a reading and 0 where there is none, shape (n,) float64.
-    day
-        The day of each, shape (n,) int64.
-    density, above
-        Density of the logarithm of the day's loads, and the share of loads above each, shape (days,
-        bins) float64.
-    lowest, per_step
-        Logarithm at which the first bin begins, and bins to a unit of logarithm. [log kW]
-    clear
-        The clear powers, shape (powers,) float64. [kW]
-    clearness, chances
-        The clearnesses and how likely each is, shape (m,) float64.
-    floor
-        Share of the likeliest below which all count alike.
-    scale
-        Levels to a nat.
-    out
-        Zero or less, shape (n, powers or more) int16; written to. What is beyond the powers gets
-        what the last of them has.
-    """
+    """Tell how likely every reading is under every clear power, beside the likeliest, in levels."""
     last = density.shape[1] - 1.0
     row = np.empty(len(clear))
     for t in range(len(power)):
@@ -91,25 +65,7 @@ def tabulate(  # type: ignore[no-untyped-def]
 
 @kernel
 def sum_days(table, place, days, most, beside_best, out):  # type: ignore[no-untyped-def]
-    """Add up what days count for every plane and capacity: the levels of their readings.
-
-    Parameters
-    ----------
-    table
-        Levels of readings by clear power, shape (n, powers) int16.
-    place
-        Where in the table a plane's smallest capacity stands, shape (planes, n) int32; the others
-        follow it.
-    days
-        Where each day begins among the readings, and where the last ends, shape (days + 1,) int64.
-    most
-        What a day counts at most.
-    beside_best
-        Whether a day counts that much for the candidate with the highest levels for it, and for
-        others as much less as they are behind, down to nothing; if not, for levels of zero.
-    out
-        Shape (planes, capacities) int64; added to.
-    """
+    """Add up what days count for every plane and capacity: the levels of their readings."""
     planes, capacities = out.shape
     # Intervals last a minute or more, so a day has at most 1,440, of at most 3,200 levels each
     # (NetChoices): its sums stay within 4.7 million of zero, where 32 bits hold 2,147 million.
@@ -147,24 +103,11 @@ Levels = NDArray[np.int16]
 
 
 def net_score(frame: Frame, record: Record, unit: Readings | Days) -> Score:
-    """Return what the units of a net meter's record count for every candidate.
-
-    Parameters
-    ----------
-    frame
-        The public frame, made with :class:`~sunveil.releases.release_choices.NetChoices`.
-    record
-        The readings.
-    unit
-        How many readings, or how many days, neighbours differ in.
-
-    Privacy
-    -------
-    What a day counts for a candidate is a whole number from 0 to L, and a function of that day's
-    readings alone; so the sensitivity is ``k L``, and three times as much of a register. Of single
-    readings the same holds, without the nights, and twice as much of a register. Proof:
-    ``docs/proofs/net-days.md``.
-    """
+    """Return what the units of a net meter's record count for every candidate."""
+    # What a day counts for a candidate is a whole number from 0 to L, and a function of that day's
+    # readings alone; so the sensitivity is `k L`, and three times as much of a register. Of single
+    # readings the same holds, without the nights, and twice as much of a register. Proof:
+    # `docs/proofs/net-days.md`.
     # numba takes a second to load
 
     net, by_day = _choices(frame), isinstance(unit, Days)
@@ -180,19 +123,7 @@ def net_score(frame: Frame, record: Record, unit: Readings | Days) -> Score:
 
 
 def levels_by_power(frame: Frame, power: Array, net: NetChoices, *, by_day: bool) -> Levels:
-    """Return how likely every lit reading is under every clear power, in levels below the best.
-
-    Parameters
-    ----------
-    frame
-        The public frame.
-    power
-        The readings on the frame's grid of times, NaN where there is none. [kW]
-    net
-        The public model.
-    by_day
-        Whether a day's dark readings tell its base load, and readings count by their length.
-    """
+    """Return how likely every lit reading is under every clear power, in levels below the best."""
     day = _days(frame)
     weights = base_weights(frame, power, net, day) if by_day else _no_nights(net)
     middles = np.arange(_LOWEST, _HIGHEST, _BIN) + _BIN / 2.0
@@ -221,15 +152,6 @@ def levels_by_power(frame: Frame, power: Array, net: NetChoices, *, by_day: bool
 
 
 def base_weights(frame: Frame, power: Array, net: NetChoices, day: NDArray[np.int64]) -> Array:
-    """Return how likely base loads are in every day by its own dark readings, shape (days, bases).
-
-    Parameters
-    ----------
-    frame, power, net
-        As for :func:`levels_by_power`.
-    day
-        The day of every interval.
-    """
     bases, prior = net.bases()
     # dark readings that are no load tell nothing, as missing ones do
     load = frame.dark & (power < 0.0)
@@ -243,10 +165,7 @@ def base_weights(frame: Frame, power: Array, net: NetChoices, day: NDArray[np.in
 
 
 def places(frame: Frame, net: NetChoices) -> NDArray[np.int32]:
-    """Return where in a table of levels every plane's smallest capacity stands in every interval.
-
-    Planes of all clocks stand one after another, shape (clocks * planes, lit intervals).
-    """
+    # Planes of all clocks stand one after another, shape (clocks * planes, lit intervals).
     step = frame.choices.capacities.step
     most = round(math.log(_MOST / net.floor) / step)
     dark = len(_clear_powers(frame, net)) - 1
@@ -360,35 +279,14 @@ def _highest(frame: Frame, count: Callable[..., Counts]) -> Counts:
 
 
 def unit_score(frame: Frame, record: Record, unit: Readings | Days) -> Score:
-    """Return the score that protects a unit, with what the public prior adds to it.
-
-    Parameters
-    ----------
-    frame
-        The public frame, settled for the release.
-    record
-        The readings.
-    unit
-        How many readings, or how many days, neighbours differ in.
-
-    Privacy
-    -------
-    What is added is the same for neighbours, so that the sensitivity is that of the counts. Proof:
-    ``docs/proofs/prior.md``.
-    """
+    """Return the score that protects a unit, with what the public prior adds to it."""
+    # What is added is the same for neighbours, so that the sensitivity is that of the counts.
+    # Proof: `docs/proofs/prior.md`.
     return with_prior(frame, count_score(frame, record, unit), in_place=True)
 
 
 def count_score(frame: Frame, record: Record, unit: Readings | Days) -> Score:
-    """Return the score that protects a unit, without the public prior.
-
-    Parameters
-    ----------
-    frame, record
-        The public frame, settled for the release, and the readings.
-    unit
-        How many readings, or how many days, neighbours differ in.
-    """
+    """Return the score that protects a unit, without the public prior."""
     net = frame.choices.net is not None
     if net is not record.net:
         raise ParameterError("the frame was made for another kind of meter, net or not")
@@ -399,15 +297,7 @@ def count_score(frame: Frame, record: Record, unit: Readings | Days) -> Score:
 
 
 def with_prior(frame: Frame, score: Score, *, in_place: bool = False) -> Score:
-    """Return a score with what the public prior of a settled frame adds to it.
-
-    Parameters
-    ----------
-    frame, score
-        The settled frame, and a score that was made in it.
-    in_place
-        Whether the score's own levels are added to: it is not to be used any more.
-    """
+    """Return a score with what the public prior of a settled frame adds to it."""
     levels = score.levels.reshape(frame.shape)
     out = levels if in_place else np.empty_like(levels)
     np.add(levels, frame.offsets()[:, np.newaxis], out=out)
@@ -415,15 +305,10 @@ def with_prior(frame: Frame, score: Score, *, in_place: bool = False) -> Score:
 
 
 def placement(frame: Frame, record: Record) -> Placement:
-    """Return where the record is best explained among the axes for whole records.
-
-    The single plane and the capacity with the highest agreement count, of a net meter those that
-    its days are likeliest under, the first of equals, rounded to the nearest values of the axes.
-
-    Privacy
-    -------
-    Neighbours differ in the whole record, and may be placed anywhere: no sensitivity is needed.
-    """
+    """Return where the record is best explained among the axes for whole records."""
+    # The single plane and the capacity with the highest agreement count, of a net meter those that
+    # its days are likeliest under, the first of equals, rounded to the nearest values of the axes.
+    # Neighbours differ in the whole record, and may be placed anywhere: no sensitivity is needed.
     frame = frame.of_singles()
     unit = Readings(1) if frame.choices.net is None else Days(1)
     best = int(count_score(frame, record, unit).levels.argmax())

@@ -26,32 +26,14 @@ async def pad_duration(
     clock: Callable[[], float] = time.monotonic,
     sleep: Callable[[float], Awaitable[None]] = asyncio.sleep,
 ) -> None:
-    """Wait until a whole multiple of a time has passed, at least one.
-
-    Parameters
-    ----------
-    started
-        When the work began, by the clock. [s]
-    pad
-        The time. [s]
-    clock, sleep
-        What tells the time and what waits; the monotonic clock and asyncio's when left out.
-    """
+    """Wait until a whole multiple of a time has passed, at least one."""
     passed = clock() - started
     await sleep(max(1, math.ceil(passed / pad)) * pad - passed)
 
 
 @contextmanager
 def draws_held(started: float, pad: float) -> Iterator[None]:
-    """Have draws within the block, and in threads that it starts, held by :func:`hold_draw`.
-
-    Parameters
-    ----------
-    started
-        When the request came in, by the monotonic clock. [s]
-    pad
-        The time of its kind. [s]
-    """
+    """Have draws within the block, and in threads that it starts, held by :func:`hold_draw`."""
     token = _held.set((started, pad))
     try:
         yield

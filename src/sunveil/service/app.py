@@ -78,11 +78,9 @@ log = logging.getLogger("sunveil.service")
 
 
 def watch_jobs(service: Service) -> Callable[[], None]:
-    """Watch over jobs and charges, also those of an earlier run, and return what ends the watch.
-
-    The jobs' work itself is done by processes of their own, which neither begin nor end with the
-    service.
-    """
+    """Watch over jobs and charges, also those of an earlier run, and return what ends the watch."""
+    # The jobs' work itself is done by processes of their own, which neither begin nor end with the
+    # service.
     ending, folder = threading.Event(), service.settings.data
 
     def look_at_jobs(first: bool) -> None:
@@ -236,15 +234,7 @@ SETTINGS = "SUNVEIL_WORKER_SETTINGS"
 
 
 def run_service(settings: ServiceSettings, *, say: Say) -> None:
-    """Serve until interrupted.
-
-    Parameters
-    ----------
-    settings
-        Where its data are, where it listens, how many workers serve, and its limits.
-    say
-        Prints a line.
-    """
+    """Serve until interrupted."""
     speak(Interface.SERVICE)
     with bind(settings) as bound:
         service = open_service(settings)
@@ -332,19 +322,7 @@ def closed_on_error(service: Service) -> Iterator[None]:
 def run_demo(
     settings: ServiceSettings, *, bound: socket.socket, say: Say, ready: Callable[[str], object]
 ) -> None:
-    """Make a demo, or go on with one, then serve it until interrupted.
-
-    Parameters
-    ----------
-    settings
-        Where its data are, and its limits.
-    bound
-        The socket that it listens on.
-    say
-        Prints a line.
-    ready
-        Called with the address of the demo, once it is made.
-    """
+    """Make a demo, or go on with one, then serve it until interrupted."""
     speak(Interface.SERVICE)
     check_demo_folder(settings)
     app = create_app(settings)
@@ -407,17 +385,7 @@ def base_url(bound: socket.socket, settings: ServiceSettings) -> str:
 
 
 def print_addresses(service: Service, base: str, *, say: Say) -> None:
-    """Print where the service is; the first time, also the link that sets it up.
-
-    Parameters
-    ----------
-    service
-        The service.
-    base
-        What links begin with.
-    say
-        Prints a line.
-    """
+    """Print where the service is; the first time, also the link that sets it up."""
     oidc = service.settings.oidc
     with service.store.changing() as connection:
         # who has no local accounts signs in through the provider

@@ -65,21 +65,8 @@ OPENERS: dict[bytes, Callable[[Path], Any]] = {
 def unpack(
     archive: Path, into: Path, *, limits: UploadLimits, left_out: list[str] | None = None
 ) -> list[Path]:
-    """Unpack an archive of tables, and return its files.
-
-    Sizes are counted as they are unpacked: what an archive says of itself is believed in nothing.
-
-    Parameters
-    ----------
-    archive
-        The archive.
-    into
-        A folder.
-    limits
-        What is taken at most.
-    left_out
-        A list to which the names of files are added that are no tables.
-    """
+    """Unpack an archive of tables, and return its files."""
+    # Sizes are counted as they are unpacked: what an archive says of itself is believed in nothing.
     try:
         with zipfile.ZipFile(archive) as opened:
             named = [] if left_out is None else left_out
@@ -201,17 +188,6 @@ def _count(
 
 
 def unpacked_size(path: Path, name: str, *, limits: UploadLimits) -> int:
-    """Return how much a file is once it is read: a packed one, or a workbook, is unpacked for it.
-
-    Parameters
-    ----------
-    path
-        The file, which stays as it is.
-    name
-        How it is named to the reader.
-    limits
-        What is taken at most.
-    """
     kind, size = kind_of(path), path.stat().st_size
     try:
         if kind is FileKind.WORKBOOK:

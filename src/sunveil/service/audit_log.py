@@ -19,20 +19,9 @@ log = logging.getLogger("sunveil.audit")
 
 
 def record_event(source: Request | Service, event: str, /, **facts: Fact) -> None:
-    """Write an event to the audit log.
-
-    A request adds who asked (``who``, ``role``) and from which address (``address``), unless the
-    facts say otherwise; a service, where nobody asked, adds nothing.
-
-    Parameters
-    ----------
-    source
-        The request that did it, or the service where it happened by itself.
-    event
-        What happened, as a word or two with hyphens: ``signed-in``, ``token-revoked``.
-    **facts
-        What it was about: public names only. Those that are None are left out.
-    """
+    """Write an event to the audit log."""
+    # A request adds who asked (`who`, `role`) and from which address (`address`), unless the facts
+    # say otherwise; a service, where nobody asked, adds nothing.
     found: dict[str, Fact] = {}
     service = service_of(source) if isinstance(source, Request) else source
     service.metrics.events.labels(event).inc()

@@ -24,10 +24,8 @@ def own_address(request: Request) -> str:
 
 
 def client_address(request: Request) -> str:
-    """Return the network address that a request comes from, as uvicorn had it from a proxy.
-
-    An IPv4 address within IPv6 is that IPv4 address.
-    """
+    """Return the network address that a request comes from, as uvicorn had it from a proxy."""
+    # An IPv4 address within IPv6 is that IPv4 address.
     found = parse_address(request.client.host) if request.client else None
     return "unknown" if found is None else str(found)
 
@@ -44,37 +42,17 @@ def came_directly(request: Request) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class Identity:
-    """Who is asking.
+    """Who is asking."""
 
-    Parameters
-    ----------
-    role
-        ``curator``, ``auditor``, ``analyst`` or ``guest``.
-    who
-        The account's name; of an analyst, the name in the ledger; empty for a guest.
-    cookie
-        The secret that the browser is known by, which forms' tokens are made from.
-    flash
-        What the next page says.
-    fresh
-        Whether the browser must be given the cookie yet.
-    scope
-        What an analyst may do at most: ``read`` or ``ask``.
-    account, token
-        Name of the account, and public half of the token, that it is known by; empty for none.
-    session
-        The session of a browser; None for programs and guests.
-    """
-
-    role: str
-    who: str = ""
+    role: str  # `curator`, `auditor`, `analyst` or `guest`
+    who: str = ""  # the account's name; of an analyst, the name in the ledger; empty for a guest
     cookie: str = field(default="", repr=False)
-    flash: tuple[tuple[str, str], ...] = ()
-    fresh: bool = False
-    scope: str = ASK
+    flash: tuple[tuple[str, str], ...] = ()  # what the next page says
+    fresh: bool = False  # whether the browser must be given the cookie yet
+    scope: str = ASK  # what an analyst may do at most: `read` or `ask`
     account: str = ""
     token: str = ""
-    session: Session | None = None
+    session: Session | None = None  # the session of a browser; None for programs and guests
 
     @property
     def csrf(self) -> str:
@@ -96,17 +74,7 @@ def cookie_name(request: Request, role: str) -> str:
 
 
 def set_cookie(request: Request, response: Response, role: str, value: str) -> None:
-    """Give a browser its cookie: not for scripts, and not for requests from elsewhere.
-
-    Parameters
-    ----------
-    request, response
-        What is answered, and the response that sets the cookie.
-    role
-        ``curator``, ``auditor``, ``analyst`` or ``guest``.
-    value
-        The secret that the session is known by.
-    """
+    """Give a browser its cookie: not for scripts, and not for requests from elsewhere."""
     settings = service_of(request).settings
     response.set_cookie(
         cookie_name(request, role),
@@ -120,15 +88,7 @@ def set_cookie(request: Request, response: Response, role: str, value: str) -> N
 
 
 def drop_cookie(request: Request, response: Response, role: str) -> None:
-    """Take a browser's cookie back.
-
-    Parameters
-    ----------
-    request, response
-        What is answered, and the response that deletes the cookie.
-    role
-        ``curator``, ``auditor``, ``analyst`` or ``guest``.
-    """
+    """Take a browser's cookie back."""
     settings = service_of(request).settings
     response.delete_cookie(
         cookie_name(request, role),

@@ -59,29 +59,15 @@ STATE_WORDS = {
 
 @dataclass(frozen=True, slots=True)
 class JobProgress:
-    """How much of a job is done, as its command last reported.
+    """How much of a job is done, as its command last reported."""
 
-    Parameters
-    ----------
-    done, total
-        Parts of the work that are done, and all of them.
-    systems, all_systems
-        Systems that are done, and all of them, where that was said.
-    rate
-        How many systems a second. [1/s]
-    seconds_left
-        How long it may still take. [s]
-    doing
-        What is being done, such as ``reading``; empty where that was not said.
-    """
-
-    done: int
-    total: int
-    systems: int | None = None
-    all_systems: int | None = None
-    rate: float | None = None
-    seconds_left: float | None = None
-    doing: str = ""
+    done: int  # parts of the work that are done, and all of them
+    total: int  # parts of the work that are done, and all of them
+    systems: int | None = None  # systems that are done, and all of them, where that was said
+    all_systems: int | None = None  # systems that are done, and all of them, where that was said
+    rate: float | None = None  # [1/s] how many systems a second
+    seconds_left: float | None = None  # [s] how long it may still take
+    doing: str = ""  # what is being done, such as `reading`; empty where that was not said
 
     @property
     def share(self) -> float:
@@ -113,37 +99,17 @@ class JobProgress:
 
 @dataclass(frozen=True, slots=True)
 class BackgroundJob:
-    """A piece of long work in processes of its own, as it stands.
+    """A piece of long work in processes of its own, as it stands."""
 
-    Parameters
-    ----------
-    job_id
-        Its name: the same work has the same name, and so is never done twice at once.
-    kind
-        What kind of work it is, such as ``infer``.
-    about
-        What it is about: a dataset's name or key.
-    state
-        Where it stands.
-    progress
-        How far it is, where it has said so.
-    message
-        Why it failed, in one sentence.
-    made_at, ended_at
-        When it was first started, and when it ended. [s since 1970]
-    runs
-        How often it was started.
-    """
-
-    job_id: str
-    kind: str
-    about: str
-    state: JobState
-    progress: JobProgress | None
-    message: str | None
-    made_at: float
-    ended_at: float | None
-    runs: int
+    job_id: str  # its name: the same work has the same name, and so is never done twice at once
+    kind: str  # what kind of work it is, such as `infer`
+    about: str  # what it is about: a dataset's name or key
+    state: JobState  # where it stands
+    progress: JobProgress | None  # how far it is, where it has said so
+    message: str | None  # why it failed, in one sentence
+    made_at: float  # [s since 1970] when it was first started, and when it ended
+    ended_at: float | None  # [s since 1970] when it was first started, and when it ended
+    runs: int  # how often it was started
 
     def to_dict(self) -> dict[str, Any]:
         """Return all fields as plain JSON types."""
@@ -332,17 +298,7 @@ STEP_SECONDS = 60.0
 
 
 class BackgroundJobs:
-    """The jobs of a service, one folder each.
-
-    Parameters
-    ----------
-    folder
-        Where they are kept; on this machine's own disk, since locks must hold there.
-    cancel_seconds
-        How long a cancelled command may take to end by itself before it is killed. [s]
-    memory
-        What each process of a job may hold; None for no limit. [bytes]
-    """
+    """The jobs of a service, one folder each."""
 
     def __init__(
         self,
@@ -357,18 +313,7 @@ class BackgroundJobs:
         self._sweep()
 
     def start(self, job_id: str, command: Sequence[str], *, kind: str, about: str) -> BackgroundJob:
-        """Start work that was never started before, or say how that of this name stands.
-
-        Parameters
-        ----------
-        job_id
-            Name of the work: small letters, digits and hyphens.
-        command
-            What is run. It may be killed at any instant and be run again, so it must go on where
-            it was.
-        kind, about
-            What kind of work it is, and what it is about.
-        """
+        """Start work that was never started before, or say how that of this name stands."""
         folder = self._path(job_id)
         if not folder.exists():
             self._make(folder, command, kind=kind, about=about)

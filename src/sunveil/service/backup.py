@@ -50,18 +50,8 @@ def kind_of(where: str) -> str:
 
 
 def dump_database(where: str, out: Path) -> dict[str, HighWaterMark]:
-    """Write a database to a file as it is at one instant, and return how far its chains are then.
-
-    Others may change it meanwhile: SQLite's own backup copies all pages under one lock of a reader,
-    and ``pg_dump`` reads one snapshot.
-
-    Parameters
-    ----------
-    where
-        A file's path, or a ``postgresql://`` URL.
-    out
-        The file, which is made.
-    """
+    # Others may change it meanwhile: SQLite's own backup copies all pages under one lock of a
+    # reader, and `pg_dump` reads one snapshot.
     os.close(os.open(out, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600))
     if kind_of(where) == POSTGRESQL:
         return _dump_postgresql(where, out)
@@ -107,15 +97,7 @@ def chain_ends(connection: Connection) -> dict[str, HighWaterMark]:
 
 
 def load_database(dump: Path, where: str) -> None:
-    """Bring a dumped database back, into a place where there is none.
-
-    Parameters
-    ----------
-    dump
-        What :func:`dump_database` wrote.
-    where
-        A file's path, or a ``postgresql://`` URL of an empty database.
-    """
+    """Bring a dumped database back, into a place where there is none."""
     if kind_of(where) == POSTGRESQL:
         options = ["--no-owner", "--no-privileges", "--single-transaction", "--exit-on-error"]
         _run_tool(
@@ -175,36 +157,16 @@ LEDGER_FILES = ("sunveil.db",)
 
 @dataclass(frozen=True, slots=True)
 class BackupSummary:
-    """What a backup holds.
+    """What a backup holds."""
 
-    Parameters
-    ----------
-    files
-        How many files of the data folder.
-    size
-        Of the backup. [bytes]
-    marks
-        How far each dataset's chain is.
-    skipped
-        Links and other things in the folder that are no files, and are not in it.
-    """
-
-    files: int
-    size: int
-    marks: dict[str, HighWaterMark]
-    skipped: int
+    files: int  # how many files of the data folder
+    size: int  # [bytes] of the backup
+    marks: dict[str, HighWaterMark]  # how far each dataset's chain is
+    skipped: int  # links and other things in the folder that are no files, and are not in it
 
 
 def back_up_service(settings: ServiceSettings, out: Path) -> BackupSummary:
-    """Write the database and the data folder of a service into one file.
-
-    Parameters
-    ----------
-    settings
-        Where both are.
-    out
-        The file, which must not be there yet: readable by its owner only.
-    """
+    """Write the database and the data folder of a service into one file."""
     if not settings.data.is_dir():
         raise SunveilError("there is no such data folder; name the folder of a service")
     if out.exists():
@@ -282,15 +244,7 @@ def _files_below(data: Path) -> Iterator[Path]:
 
 
 class _Exactly(io.RawIOBase):
-    """A file as long as it was when it was opened, and the digest of what was read.
-
-    Parameters
-    ----------
-    file
-        An open file, which others may be adding to.
-    size
-        How long it was. [bytes]
-    """
+    """A file as long as it was when it was opened, and the digest of what was read."""
 
     def __init__(self, file: io.BufferedReader, size: int) -> None:
         self._file, self._left = file, size
@@ -323,37 +277,17 @@ DAMAGED = "this file is no backup of a service, or it was damaged; take another 
 
 @dataclass(frozen=True, slots=True)
 class Restored:
-    """What came back.
+    """What came back."""
 
-    Parameters
-    ----------
-    made
-        When the backup was made, in UTC.
-    verdicts
-        What the verification of each dataset found.
-    missing
-        Datasets whose files are not in the backup: they were removed while it was made.
-    """
-
-    made: str
-    verdicts: tuple[Verdict, ...]
+    made: str  # when the backup was made, in UTC
+    verdicts: tuple[Verdict, ...]  # what the verification of each dataset found
     missing: tuple[str, ...]
 
 
 def restore_service(
     backup: Path, settings: ServiceSettings, *, mark: Path | None = None
 ) -> Restored:
-    """Bring a service back from a backup, revoke all tokens and sessions, and verify its ledger.
-
-    Parameters
-    ----------
-    backup
-        The file.
-    settings
-        Where it is brought back: a folder that is empty or not there, and an empty database.
-    mark
-        A high-water mark that was kept apart, such as ``sunveil.db.mark`` of the old folder.
-    """
+    """Bring a service back from a backup, revoke all tokens and sessions, and verify its ledger."""
     if settings.data.exists() and any(settings.data.iterdir()):
         raise SunveilError("the new folder is not empty; a restore needs one that is")
     check_empty(settings.where)
@@ -481,10 +415,8 @@ def _begin_again(
 
 
 def revoke_everything(connection: Connection) -> None:
-    """Revoke every token, end every session, and forget the set-up link and links of accounts.
-
-    Whatever opens the service beside a password belongs here.
-    """
+    """Revoke every token, end every session, and forget the set-up link and links of accounts."""
+    # Whatever opens the service beside a password belongs here.
     connection.execute(update(tokens).where(tokens.c.revoked.is_(None)).values(revoked=now()))
     connection.execute(delete(sessions))
     connection.execute(delete(secrets_table))

@@ -70,19 +70,7 @@ class Metrics:
         return found
 
     def count_request(self, *, route: str, method: str, status: int, seconds: float) -> None:
-        """Count a request.
-
-        Parameters
-        ----------
-        route
-            The pattern of its address, such as ``/api/v1/releases/{release}``.
-        method
-            HTTP method; what is none is counted as ``other``.
-        status
-            HTTP status; counted by its class, such as ``4xx``.
-        seconds
-            How long it took. [s]
-        """
+        """Count a request."""
         known = method if method in ("GET", "HEAD", "POST", "PUT", "DELETE", "OPTIONS") else "other"
         self.requests.labels(route, known, f"{status // 100}xx").observe(seconds)
 
@@ -119,13 +107,7 @@ class RateLimits:
 
 
 class Tokens:
-    """Tokens, of which those that were looked up a moment ago are in memory.
-
-    Parameters
-    ----------
-    store
-        Where they are kept.
-    """
+    """Tokens, of which those that were looked up a moment ago are in memory."""
 
     def __init__(self, store: Store) -> None:
         self._store, self._lock = store, threading.Lock()
@@ -160,40 +142,18 @@ class Tokens:
 
 @dataclass(frozen=True, slots=True)
 class Service:
-    """A running service.
+    """A running service."""
 
-    Parameters
-    ----------
-    settings
-        Where its data are, and its limits.
-    ledger
-        Promises, and what has been spent against them.
-    store
-        The service's own tables.
-    broker
-        What answers questions.
-    tokens, limits
-        Tokens that were used a moment ago, and how often each may still ask: in memory only.
-    ask_slots
-        Holds back questions beyond those that are answered at the same time.
-    on_close
-        Called when the service ends, last one first.
-    checks
-        By name, what must hold for the service to be ready.
-    metrics
-        Counts of requests and events.
-    """
-
-    settings: ServiceSettings
-    ledger: Ledger
-    store: Store
-    broker: Broker
+    settings: ServiceSettings  # where its data are, and its limits
+    ledger: Ledger  # promises, and what has been spent against them
+    store: Store  # the service's own tables
+    broker: Broker  # what answers questions
     tokens: Tokens
     limits: RateLimits
     ask_slots: asyncio.Semaphore
     on_close: list[Callable[[], None]] = field(default_factory=list)
     checks: dict[str, Callable[[], bool]] = field(default_factory=dict)
-    metrics: Metrics = field(default_factory=Metrics)
+    metrics: Metrics = field(default_factory=Metrics)  # counts of requests and events
 
     def close(self) -> None:
         """Call what waits for the end, then close the databases."""
@@ -241,23 +201,7 @@ SLUGS = {
 
 
 class Problem(HTTPException):
-    """Something that cannot be done, in words that are for whoever asked.
-
-    Parameters
-    ----------
-    status
-        The status of the response.
-    detail
-        One sentence: what is wrong, and the remedy.
-    slug
-        Which problem it is, for programs; by its status when left out.
-    title
-        The same for people; by its status when left out.
-    headers
-        Further headers of the response.
-    more
-        Further members, plain JSON types: all of them public.
-    """
+    """Something that cannot be done, in words that are for whoever asked."""
 
     def __init__(
         self,
@@ -286,11 +230,10 @@ class Problem(HTTPException):
 
 
 def internal_problem(error: Exception) -> Problem:
-    """Return the problem that stands for an error inside: an id, and nothing of what it says.
-
-    The log has the id, the kind of the error and where it happened. Its message may hold anything,
-    and so is in neither, unless whoever runs the service sets SUNVEIL_DEBUG=1 for the log.
-    """
+    """Return the problem that stands for an error inside: an id, and nothing of what it says."""
+    # The log has the id, the kind of the error and where it happened. Its message may hold
+    # anything, and so is in neither, unless whoever runs the service sets SUNVEIL_DEBUG=1 for the
+    # log.
     number = secrets.token_hex(6)
     log_unforeseen(log, f"problem {number}", error)
     return Problem(

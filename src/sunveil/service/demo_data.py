@@ -62,19 +62,11 @@ Say = Callable[[str], None]
 
 @dataclass(frozen=True, slots=True)
 class Demo:
-    """Ready credentials.
+    """Ready credentials."""
 
-    Parameters
-    ----------
-    curator, password
-        Of the curator.
-    token
-        Of the analyst.
-    """
-
-    curator: str
-    password: str
-    token: str
+    curator: str  # of the curator
+    password: str  # of the curator
+    token: str  # of the analyst
 
 
 @contextmanager
@@ -85,19 +77,7 @@ def telling(
     far: Callable[[], str] = lambda: "",
     silence: float = SILENCE,
 ) -> Iterator[None]:
-    """Say what is being done, and every few seconds how far it is and for how long it has been.
-
-    Parameters
-    ----------
-    say
-        What prints a line.
-    doing
-        What is being done.
-    far
-        Says how far it is; nothing where that is not known.
-    silence
-        How long nothing is said. [s]
-    """
+    """Say what is being done, and every few seconds how far it is and for how long it has been."""
     begun, over = time.monotonic(), threading.Event()
 
     def remind() -> None:
@@ -135,20 +115,9 @@ def refuse_demo(service: Service) -> None:
 
 
 def make_demo(service: Service, *, say: Say, systems: int = SYSTEMS) -> Demo:
-    """Make the fleet, its promise and two accounts, or go on where it was interrupted.
-
-    Every step looks whether it was done before, so that a demo may be stopped at any instant and
-    started again. What holds anything but a demo is refused.
-
-    Parameters
-    ----------
-    service
-        Where.
-    say
-        What prints a line.
-    systems
-        How many systems.
-    """
+    """Make the fleet, its promise and two accounts, or go on where it was interrupted."""
+    # Every step looks whether it was done before, so that a demo may be stopped at any instant and
+    # started again. What holds anything but a demo is refused.
     name = _claim(service)
     _add_fleet(service, name, systems, say=say)
     with service.store.reading() as connection:

@@ -43,19 +43,7 @@ def table_errors(
     systems: int | None,
     concentrated: bool,
 ) -> tuple[ExpectedError, ...]:
-    """Return the errors of a fleet's tables with what each is judged by.
-
-    Parameters
-    ----------
-    found
-        The errors.
-    choices
-        The public choices that they are of.
-    systems
-        How many systems there are: public.
-    concentrated
-        Whether the promise has a δ.
-    """
+    """Return the errors of a fleet's tables with what each is judged by."""
     group = None if systems is None else systems / len(choices.keys or ("all",))
     expected = []
     for each in found:

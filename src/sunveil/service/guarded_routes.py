@@ -135,10 +135,7 @@ class GuardedRoute(APIRoute):
 
 
 class ProbeRoute(GuardedRoute):
-    """An address for those who watch over the service: without limits, which others could use up.
-
-    What it answers must cost next to nothing, or be kept for a while.
-    """
+    # What it answers must cost next to nothing, or be kept for a while.
 
     audience = Audience.PUBLIC
 

@@ -63,15 +63,7 @@ class WithoutTraceback(logging.Filter):
 
 
 class Measured(logging.Filter):
-    """Let lines pass in measure, and have the next one tell how many did not.
-
-    Parameters
-    ----------
-    left_out
-        Counts those that did not, by logger.
-    clock
-        Returns the present time. [s]
-    """
+    """Let lines pass in measure, and have the next one tell how many did not."""
 
     def __init__(
         self,
@@ -148,17 +140,7 @@ def set_up_logs(
     access: bool = False,
     left_out: prometheus_client.Counter | None = None,
 ) -> None:
-    """Send warnings, events and, if asked for, requests to stderr, in measure.
-
-    Parameters
-    ----------
-    log_format
-        ``text`` or ``json``.
-    access
-        Whether every request has a line.
-    left_out
-        Counts lines beyond their measure, by logger.
-    """
+    """Send warnings, events and, if asked for, requests to stderr, in measure."""
     handler = logging.StreamHandler()
     handler.setFormatter(JsonLines() if log_format == "json" else TextLines())
     # measured first: what is left out need not be made ready
@@ -184,16 +166,10 @@ access_log = logging.getLogger(ACCESS)
 
 
 class Observed:
-    """ASGI middleware that counts requests and writes the access log.
+    """ASGI middleware that counts requests and writes the access log."""
 
-    A line has the pattern of an address and not the address itself, which may hold a link's secret
-    or the id of a system, and nothing of the query, the cookies or the body.
-
-    Parameters
-    ----------
-    app
-        The application behind it.
-    """
+    # A line has the pattern of an address and not the address itself, which may hold a link's
+    # secret or the id of a system, and nothing of the query, the cookies or the body.
 
     def __init__(self, app: ASGIApp) -> None:
         self._app = app
@@ -328,13 +304,7 @@ def try_to_write(service: Service) -> bool:
 
 
 class StateCollector(Collector):
-    """What is read where all workers find the same: charges, budgets and jobs.
-
-    Parameters
-    ----------
-    service
-        The service.
-    """
+    """What is read where all workers find the same: charges, budgets and jobs."""
 
     def __init__(self, service: Service) -> None:
         self._service = service

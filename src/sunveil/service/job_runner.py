@@ -19,15 +19,7 @@ COULD_NOT_START = 127
 
 
 def main(folder: Path, lock: int) -> None:
-    """Let go of whoever started this, run the job's command, and write how it ended.
-
-    Parameters
-    ----------
-    folder
-        The job's folder.
-    lock
-        Descriptor of its lock, held.
-    """
+    """Let go of whoever started this, run the job's command, and write how it ended."""
     if os.fork():
         # whoever waits for this process need not wait for the work
         os._exit(0)

@@ -30,17 +30,7 @@ _KINDS: dict[str, type[SourceError] | type[ParameterError]] = {
 
 
 def run_guarded(task: Callable[..., Any], *arguments: Any, limits: ReadingLimits) -> Any:
-    """Run a function in a process of its own, and return what it returns.
-
-    Parameters
-    ----------
-    task
-        A function of a module, whose answer is plain JSON; its refusals are raised here.
-    *arguments
-        What it is called with; they are pickled.
-    limits
-        What it may hold and take.
-    """
+    """Run a function in a process of its own, and return what it returns."""
     _CONTEXT.set_forkserver_preload([_READERS])
     ours, theirs = _CONTEXT.Pipe(duplex=False)
     process = _CONTEXT.Process(target=_work, args=(theirs, task, arguments, limits), daemon=True)

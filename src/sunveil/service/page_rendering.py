@@ -56,22 +56,12 @@ router = public_router("/static")
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Asset:
-    """A style, script or image as it is sent.
+    """A style, script or image as it is sent."""
 
-    Parameters
-    ----------
-    media_type
-        Its MIME type.
-    plain, packed
-        Its bytes, and the same by gzip.
-    etag
-        HTTP entity tag: a digest of its bytes, by which a browser knows that it has it.
-    """
-
-    media_type: str
-    plain: bytes
-    packed: bytes
-    etag: str
+    media_type: str  # its MIME type
+    plain: bytes  # its bytes, and the same by gzip
+    packed: bytes  # its bytes, and the same by gzip
+    etag: str  # HTTP entity tag: a digest of its bytes, by which a browser knows that it has it
 
 
 @cache
@@ -108,11 +98,9 @@ def plotly_path() -> Path:
 
 @cache
 def plotly_style_ids() -> tuple[str, ...]:
-    """Return the ids by which plotly's script knows that styles for maps are there.
-
-    A page that has elements with these ids keeps it from putting them in, which the content policy
-    forbids and no figure of ours needs.
-    """
+    """Return the ids by which plotly's script knows that styles for maps are there."""
+    # A page that has elements with these ids keeps it from putting them in, which the content
+    # policy forbids and no figure of ours needs.
     text = plotly_path().read_text(encoding="utf-8")
     return tuple(dict.fromkeys(_STYLE_ID.findall(text)))
 
@@ -155,18 +143,9 @@ def browser_name(agent: str) -> str:
 
 
 def without_server_paths(text: str, settings: ServiceSettings) -> str:
-    """Return a text in which files of the service are named as from its data folder.
-
-    Messages are made for commands as well, whose users know where their files are. Who reads a page
-    should neither need nor see where the server keeps them.
-
-    Parameters
-    ----------
-    text
-        A message, or a page that shows it.
-    settings
-        Where the service keeps its files.
-    """
+    """Return a text in which files of the service are named as from its data folder."""
+    # Messages are made for commands as well, whose users know where their files are. Who reads a
+    # page should neither need nor see where the server keeps them.
     return _pattern(settings.data, settings.where).sub("", text)
 
 
@@ -183,17 +162,7 @@ def _pattern(data: Path, where: str) -> re.Pattern[str]:
 
 
 def count_of(number: int, thing: str, plural: str = "") -> str:
-    """Return a number with what it counts, such as ``1 system`` or ``2,400 systems``.
-
-    Parameters
-    ----------
-    number
-        How many.
-    thing
-        One of them.
-    plural
-        Several of them; with an s when left out.
-    """
+    """Return a number with what it counts, such as ``1 system`` or ``2,400 systems``."""
     return f"{number:,} {thing if number == 1 else plural or thing + 's'}"
 
 
@@ -258,19 +227,7 @@ def identity_of(request: Request) -> Identity:
 
 
 def render(request: Request, template: str, /, *, status: int = 200, **values: Any) -> Response:
-    """Return a page, with the messages that wait for this browser.
-
-    Parameters
-    ----------
-    request
-        What it answers.
-    template
-        Path below ``templates``.
-    status
-        HTTP status of the response.
-    **values
-        What the template is filled with.
-    """
+    """Return a page, with the messages that wait for this browser."""
     identity = identity_of(request)
     if identity.flash:
         with service_of(request).store.changing() as connection:
@@ -293,36 +250,14 @@ def _filled(template: str, request: Request, identity: Identity, **values: Any) 
 
 
 def render_part(request: Request, template: str, /, **values: Any) -> Response:
-    """Return a part of a page, for a script that puts it in its place.
-
-    Parameters
-    ----------
-    request
-        What it answers.
-    template
-        Path below ``templates``.
-    **values
-        What the template is filled with.
-    """
+    """Return a part of a page, for a script that puts it in its place."""
     identity = identity_of(request)
     text = environment().get_template(template).render({"csrf": identity.csrf, **values})
     return HTMLResponse(without_server_paths(text, service_of(request).settings))
 
 
 def redirect(request: Request, path: str, *, message: str = "", kind: str = "good") -> Response:
-    """Send a browser on to a page after a form, with a message for that page.
-
-    Parameters
-    ----------
-    request
-        What it answers.
-    path
-        Where to, on this host.
-    message
-        One sentence, shown once; none if empty.
-    kind
-        ``good``, ``bad`` or ``note``: how the message looks.
-    """
+    """Send a browser on to a page after a form, with a message for that page."""
     assert path.startswith("/")
     assert not path.startswith("//")
     assert kind in NOTICE_KINDS
@@ -357,11 +292,9 @@ def problem_page(request: Request, problem: Problem) -> Response:
 
 
 def literal(text: str) -> str:
-    """Return a text that plotly shows as it is.
-
-    Plotly reads tags (``<b>``, ``<br>``, ``<a href>``) and entities in every text that it draws:
-    names of traces, categories, tick labels, hover texts. No tag is left in what is returned, and
-    plotly shows the entities as the characters that they stand for. In templates of hover texts a
-    name must come through ``customdata``, ``text`` or an axis: ``%{`` would be read there.
-    """
+    """Return a text that plotly shows as it is."""
+    # Plotly reads tags (`<b>`, `<br>`, `<a href>`) and entities in every text that it draws: names
+    # of traces, categories, tick labels, hover texts. No tag is left in what is returned, and
+    # plotly shows the entities as the characters that they stand for. In templates of hover texts a
+    # name must come through `customdata`, `text` or an axis: `%{` would be read there.
     return str(escape(text))

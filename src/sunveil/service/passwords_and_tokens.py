@@ -63,15 +63,7 @@ HSTS = {"strict-transport-security": "max-age=31536000"}
 
 
 class SecurityHeaders:
-    """ASGI middleware that puts the security headers on every response.
-
-    Parameters
-    ----------
-    app
-        The application behind it.
-    https
-        Whether browsers reach it over TLS.
-    """
+    """ASGI middleware that puts the security headers on every response."""
 
     def __init__(self, app: ASGIApp, *, https: bool) -> None:
         self._app = app
@@ -139,15 +131,7 @@ _judging = threading.Lock()
 
 
 def check_strength(password: str, names: Sequence[str] = ()) -> None:
-    """Refuse a password that is too short, too long or easily guessed, and say what makes it so.
-
-    Parameters
-    ----------
-    password
-        In the clear.
-    names
-        What is known of the account, such as its name: a guesser tries these first.
-    """
+    """Refuse a password that is too short, too long or easily guessed, and say what makes it so."""
     if not SHORTEST <= len(password) <= LONGEST:
         raise ParameterError(
             f"a password has {SHORTEST} to {LONGEST} letters; a sentence is a good one"
@@ -198,17 +182,7 @@ MOST_BUCKETS = 20_000
 
 
 class RateLimit:
-    """How often each of many askers may ask: one bucket each, all of one size.
-
-    Parameters
-    ----------
-    rate
-        How many requests per second come back into a bucket.
-    burst
-        How many a full one holds.
-    clock
-        Returns the present time. [s]
-    """
+    """How often each of many askers may ask: one bucket each, all of one size."""
 
     def __init__(
         self, rate: float, burst: float, *, clock: Callable[[], float] = time.monotonic
@@ -250,20 +224,10 @@ TOLD_RATE = 1.0 / 60.0
 
 @dataclass(frozen=True, slots=True)
 class Attempt:
-    """A try to sign in.
+    """A try to sign in."""
 
-    Parameters
-    ----------
-    wait
-        How long to wait before the next; 0 if this one may go on. [s]
-    limit
-        Which limit it met: ``address``, ``account``, ``all`` or ``browser``; empty if none.
-    taken
-        What it took, by limit and key.
-    """
-
-    wait: int = 0
-    limit: str = ""
+    wait: int = 0  # [s] how long to wait before the next; 0 if this one may go on
+    limit: str = ""  # which limit it met: `address`, `account`, `all` or `browser`; empty if none
     taken: tuple[tuple[RateLimit, str], ...] = field(default=(), repr=False)
 
     def succeeded(self) -> None:
@@ -273,10 +237,9 @@ class Attempt:
 
 
 class KnownBrowsers:
-    """Cookies of browsers that an account has signed in with before. They open nothing.
+    """Cookies of browsers that an account has signed in with before. They open nothing."""
 
-    A cookie is a random name and its signature for one account.
-    """
+    # A cookie is a random name and its signature for one account.
 
     def __init__(self, key: str) -> None:
         self._key = key.encode()
@@ -297,17 +260,7 @@ class KnownBrowsers:
 
 
 class SignInLimits:
-    """How often sign-ins may fail.
-
-    Parameters
-    ----------
-    rates
-        How often, by each limit.
-    addresses
-        The limit by address, which tokens that are not known count against as well.
-    known
-        Tells browsers that an account has signed in with before.
-    """
+    """How often sign-ins may fail."""
 
     def __init__(self, rates: Rates, *, addresses: RateLimit, known: KnownBrowsers) -> None:
         self.known = known
@@ -319,17 +272,7 @@ class SignInLimits:
         self._told = RateLimit(TOLD_RATE, 1.0)
 
     def begin(self, *, address: str, account: str, cookie: str) -> Attempt:
-        """Return a try, which may go on unless it has to wait.
-
-        Parameters
-        ----------
-        address
-            What the client's address is limited as.
-        account
-            The account's name as it was entered; empty where none is asked for.
-        cookie
-            The cookie that tells a browser that is known; empty if there is none.
-        """
+        """Return a try, which may go on unless it has to wait."""
         name = account.strip().casefold()
         browser = self.known.name_of(cookie, name) if name and cookie else None
         if browser is not None:
@@ -364,18 +307,10 @@ _TOKEN = re.compile(r"sv_([0-9a-f]{16})_([A-Za-z0-9_-]{43})")
 
 @dataclass(frozen=True, slots=True)
 class Token:
-    """An analyst's token: a public half that finds it, and a secret half that opens.
+    """An analyst's token: a public half that finds it, and a secret half that opens."""
 
-    Parameters
-    ----------
-    id
-        The public half.
-    secret
-        The other half.
-    """
-
-    id: str
-    secret: str = field(repr=False)
+    id: str  # the public half
+    secret: str = field(repr=False)  # the other half
 
     @property
     def text(self) -> str:

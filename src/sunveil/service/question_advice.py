@@ -82,17 +82,7 @@ _TYPES = {
 
 
 def advised_plan(case: AnalystQuestion, ledger: Ledger, *, share: AnalystShare) -> QuestionPlan:
-    """Return the plan of a question, with what would make its answer better.
-
-    Parameters
-    ----------
-    case
-        The question.
-    ledger
-        What would be charged.
-    share
-        What the analyst may spend.
-    """
+    """Return the plan of a question, with what would make its answer better."""
     found = plan(case, ledger)
     if found.kept or found.verdict in (None, ErrorVerdict.USEFUL):
         return found
@@ -101,17 +91,7 @@ def advised_plan(case: AnalystQuestion, ledger: Ledger, *, share: AnalystShare) 
 
 
 def suggest_question(case: AnalystQuestion, ledger: Ledger, *, share: AnalystShare) -> Suggestion:
-    """Return the first of a kind's usual questions that is useful for a twentieth of a share.
-
-    Parameters
-    ----------
-    case
-        Any question of the kind to the dataset.
-    ledger
-        What would be charged.
-    share
-        What the analyst may spend.
-    """
+    """Return the first of a kind's usual questions that is useful for a twentieth of a share."""
     epsilon = first_epsilon(share, concentrated=_concentrated(case, ledger))
     kind = _TYPES[case.question.kind]
     found: Suggestion | None = None
@@ -128,15 +108,7 @@ def suggest_question(case: AnalystQuestion, ledger: Ledger, *, share: AnalystSha
 
 
 def first_epsilon(share: AnalystShare, *, concentrated: bool) -> float:
-    """Return the ε that costs a twentieth of a share, or what is left if that is less.
-
-    Parameters
-    ----------
-    share
-        The share.
-    concentrated
-        Whether the share is in ρ, of which an ε costs ε²/2.
-    """
+    """Return the ε that costs a twentieth of a share, or what is left if that is less."""
     amount = min(share.share / PART_OF_SHARE, share.remaining)
     epsilon = math.sqrt(2.0 * amount) if concentrated else amount
     if epsilon <= SMALLEST_EPSILON:
@@ -250,10 +222,8 @@ def _large_enough(case: AnalystQuestion, ledger: Ledger) -> float | None:
 
 
 def _verdict(case: AnalystQuestion, ledger: Ledger) -> ErrorVerdict | None:
-    """Return the worst verdict on what a question buys; None where it would be refused.
-
-    It follows from a few public facts, and is computed once for the same ones.
-    """
+    """Return the worst verdict on what a question buys; None where it would be refused."""
+    # It follows from a few public facts, and is computed once for the same ones.
     if isinstance(case.question, SystemsQuestion):  # follows from when meters were read, too
         return _computed_verdict(case, ledger)
     group = getattr(case.question, "group_by", None) or ""

@@ -55,13 +55,7 @@ Held = TypeVar("Held")
 
 
 class DatasetCache(Generic[Held]):
-    """What was read of datasets, each as long as it stays as it is.
-
-    Parameters
-    ----------
-    read
-        Reads it.
-    """
+    """What was read of datasets, each as long as it stays as it is."""
 
     def __init__(self, read: Callable[[Served], Held]) -> None:
         self._read = read
@@ -80,13 +74,7 @@ class DatasetCache(Generic[Held]):
 
 
 class Data:
-    """Data of datasets, read when first asked for and again when the dataset has changed.
-
-    Parameters
-    ----------
-    folder
-        The service's folder of datasets.
-    """
+    """Data of datasets, read when first asked for and again when the dataset has changed."""
 
     def __init__(self, folder: Path) -> None:
         self._folder = folder
@@ -118,11 +106,9 @@ class Data:
         return read_fleet(path, keys=list(dataset.keys))
 
     def _read_systems(self, dataset: Served) -> MemorySystems:
-        """Return the systems of a dataset as every release reads them.
-
-        A system of which no record can be made, for its rows and stamps, is left out; whatever
-        readings a record holds, it is there.
-        """
+        """Return the systems of a dataset as every release reads them."""
+        # A system of which no record can be made, for its rows and stamps, is left out; whatever
+        # readings a record holds, it is there.
         assert dataset.meters is not None
         folder, options = dataset.path(self._folder), meter_options(dataset)
         if dataset.table is None:
@@ -143,10 +129,8 @@ class Data:
 def _placed(
     meters: Path, table: Path, options: MeterOptions
 ) -> tuple[list[Record], dict[str, Site]]:
-    """Return the records of a fleet, and where each is.
-
-    Systems of one weather cell share its centre, and so one sky.
-    """
+    """Return the records of a fleet, and where each is."""
+    # Systems of one weather cell share its centre, and so one sky.
     settings = FleetSettings(meters=options)
     with tempfile.TemporaryDirectory() as work:
         fleet = open_records(meters, table, Path(work), settings=settings, workers=1)
@@ -173,24 +157,12 @@ def _weather(records: list[Record], sites: dict[str, Site]) -> dict[str, Weather
 
 @dataclass(frozen=True, slots=True)
 class AnalystQuestion:
-    """A question to a dataset.
+    """A question to a dataset."""
 
-    Parameters
-    ----------
-    dataset
-        The dataset.
-    question
-        What is asked.
-    analyst
-        Who asks.
-    data
-        Where the private data are.
-    """
-
-    dataset: Served
-    question: Any
-    analyst: str
-    data: Data
+    dataset: Served  # the dataset
+    question: Any  # what is asked
+    analyst: str  # who asks
+    data: Data  # where the private data are
 
 
 def plan(case: AnalystQuestion, ledger: Ledger) -> QuestionPlan:
@@ -211,15 +183,7 @@ def answer(case: AnalystQuestion, ledger: Ledger) -> Publication:
 def account_of_answer(
     case: AnalystQuestion, ledger: Ledger, publication: Publication
 ) -> PublicationAccount:
-    """Return what the ledger says of an answer: public, and nothing of any analyst's share.
-
-    Parameters
-    ----------
-    case, publication
-        The question and its answer.
-    ledger
-        What was charged.
-    """
+    """Return what the ledger says of an answer: public, and nothing of any analyst's share."""
     read = isinstance(case.question, SystemsQuestion)  # tables are made from what was inferred
     schema = schema_digest(meter_options(case.dataset)) if read else None
     return PublicationAccount.of(

@@ -45,15 +45,7 @@ def files_of(row: ReleaseRow, body: dict[str, Any]) -> dict[str, bytes]:
 
 
 def table_json(release: str, table: dict[str, Any]) -> bytes:
-    """Return a table as JSON: its columns, and its rows as objects by column.
-
-    Parameters
-    ----------
-    release
-        The id of the release that it belongs to.
-    table
-        The table as the release holds it.
-    """
+    """Return a table as JSON: its columns, and its rows as objects by column."""
     names = [name for name, _, _ in table["columns"]]
     fields = {
         "release": release,

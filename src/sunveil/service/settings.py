@@ -89,45 +89,19 @@ KEYS = {
 
 @dataclass(frozen=True, slots=True)
 class OidcSettings:
-    """A provider of single sign-on, and what its claims mean here.
+    """A provider of single sign-on, and what its claims mean here."""
 
-    Parameters
-    ----------
-    address
-        Where browsers reach this service, such as ``https://sunveil.example.org``.
-    issuer
-        The provider's address, by which it names itself in what it signs.
-    client_id, secret
-        How the provider knows this service; without a secret, as a public client.
-    roles
-        By grant (``curator``, ``auditor``, ``analyst``, ``reader``), the values of the role's claim
-        that give it.
-    provider
-        What the provider is called on pages.
-    scopes
-        What is asked for; ``openid`` is always among them.
-    name_claim
-        Which claim names a person; ``sub`` where it is missing.
-    role_claim
-        Which claim gives roles: a text, or a list of texts.
-    analyst_claim
-        Which claim says under which name in the ledger an analyst asks; empty for the person's own.
-        The provider must not let people choose it themselves.
-    local
-        Whether local accounts may sign in with their passwords beside it.
-    """
-
-    address: str
-    issuer: str
-    client_id: str
+    address: str  # where browsers reach this service, such as `https://sunveil.example.org`
+    issuer: str  # the provider's address, by which it names itself in what it signs
+    client_id: str  # how the provider knows this service; without a secret, as a public client
     roles: Mapping[str, frozenset[str]]
     secret: str = field(default="", repr=False)
-    provider: str = "single sign-on"
+    provider: str = "single sign-on"  # what the provider is called on pages
     scopes: tuple[str, ...] = ("openid", "profile")
-    name_claim: str = "preferred_username"
-    role_claim: str = "groups"
+    name_claim: str = "preferred_username"  # which claim names a person; `sub` where it is missing
+    role_claim: str = "groups"  # which claim gives roles: a text, or a list of texts
     analyst_claim: str = ""
-    local: bool = True
+    local: bool = True  # whether local accounts may sign in with their passwords beside it
 
     def __post_init__(self) -> None:
         for name, value in (("address", self.address), ("provider.issuer", self.issuer)):
@@ -250,27 +224,13 @@ MEGABYTE = 1024 * 1024
 
 @dataclass(frozen=True, slots=True)
 class ReadingLimits:
-    """What reading one upload may take at most, whatever its files claim to be.
+    """What reading one upload may take at most, whatever its files claim to be."""
 
-    Parameters
-    ----------
-    memory
-        What the process that reads it may hold. [bytes]
-    seconds
-        How long it may take. [s]
-    systems
-        Rows of a table of systems.
-    readings
-        Rows of all Parquet files of readings together.
-    columns
-        Columns of any one table.
-    """
-
-    memory: int = 2048 * MEGABYTE
-    seconds: float = 900.0
-    systems: int = 1_000_000
-    readings: int = 20_000_000_000
-    columns: int = 4000
+    memory: int = 2048 * MEGABYTE  # [bytes] what the process that reads it may hold
+    seconds: float = 900.0  # [s] how long it may take
+    systems: int = 1_000_000  # rows of a table of systems
+    readings: int = 20_000_000_000  # rows of all Parquet files of readings together
+    columns: int = 4000  # columns of any one table
 
 
 Address = IPv4Address | IPv6Address
@@ -297,10 +257,7 @@ def parse_network(text: str) -> Network:
 
 
 def parse_address(text: str) -> Address | None:
-    """Return an address as a header may write it, with a port or in brackets; None if it is none.
-
-    An IPv4 address within IPv6 is that IPv4 address, whichever socket it came to.
-    """
+    # An IPv4 address within IPv6 is that IPv4 address, whichever socket it came to.
     plain = text.strip().strip('"')
     if plain.startswith("["):
         plain = plain[1:].partition("]")[0]
@@ -357,99 +314,45 @@ ANSWER_SECONDS: Mapping[str, float] = {
 
 @dataclass(frozen=True, slots=True)
 class Rates:
-    """How often one token or one address may ask, each as requests per second and a burst.
+    """How often one token or one address may ask, each as requests per second and a burst."""
 
-    Parameters
-    ----------
-    reads, reads_burst
-        Of a token, for what has been published.
-    asks, asks_burst
-        Of a token, for questions and plans.
-    login_attempts, login_attempts_burst
-        Of an address, for logins and tokens that fail.
-    account_failures, account_failures_burst
-        Of an account, or of a browser that it signed in with before, for logins that fail.
-    all_failures, all_failures_burst
-        Of all browsers that are not known, together, for logins that fail.
-    """
-
-    reads: float = 100.0
-    reads_burst: float = 400.0
-    asks: float = 5.0
-    asks_burst: float = 40.0
-    login_attempts: float = 0.2
-    login_attempts_burst: float = 20.0
+    reads: float = 100.0  # of a token, for what has been published
+    reads_burst: float = 400.0  # of a token, for what has been published
+    asks: float = 5.0  # of a token, for questions and plans
+    asks_burst: float = 40.0  # of a token, for questions and plans
+    login_attempts: float = 0.2  # of an address, for logins and tokens that fail
+    login_attempts_burst: float = 20.0  # of an address, for logins and tokens that fail
     account_failures: float = 1.0 / 60.0
     account_failures_burst: float = 10.0
-    all_failures: float = 5.0
+    all_failures: float = 5.0  # of all browsers that are not known, together, for logins that fail
     all_failures_burst: float = 200.0
 
 
 @dataclass(frozen=True, slots=True)
 class ServiceSettings:
-    """Where a service keeps its data, where it listens, and its limits.
+    """Where a service keeps its data, where it listens, and its limits."""
 
-    Parameters
-    ----------
-    data
-        Folder of everything that the service keeps beside its database: private.
-    database
-        A file's path or a ``postgresql://`` URL; a file in the data folder when left out.
-    host, port
-        Where it listens.
-    address
-        Where browsers reach it through a proxy, such as ``https://sunveil.example.org``; empty
-        without one. Over TLS, cookies are for TLS only.
-    trusted_proxies
-        Proxies that are believed when they say, by ``X-Forwarded-For``, who called them.
-    metrics_from
-        Addresses that may read ``/metrics``.
-    log_format, access_log
-        How lines of the log are written, ``text`` or ``json``, and whether every request has one.
-    connections
-        Most connections of a worker that are open at once; who comes beyond them is answered 503.
-    rates
-        How often one token or address may ask.
-    body_limit, upload_limit
-        Largest body of a request, and of an upload by a curator. [bytes]
-    reading
-        What reading an upload may hold and take at most.
-    job_memory
-        What each process that infers may hold at most; three quarters of the machine's memory if
-        left out. [bytes]
-    session_hours, idle_minutes
-        How long a sign-in lasts at most, and how long without being used. [h, min]
-    oidc
-        The provider of single sign-on; None for local accounts and tokens alone.
-    answer_seconds
-        By kind of question: an answer takes whole multiples of this. [s]
-    asks_at_once
-        How many questions are answered at the same time.
-    workers
-        How many processes serve; more than one need PostgreSQL.
-    """
-
-    data: Path
+    data: Path  # folder of everything that the service keeps beside its database: private
     database: str = ""
-    host: str = "127.0.0.1"
-    port: int = 8321
+    host: str = "127.0.0.1"  # where it listens
+    port: int = 8321  # where it listens
     address: str = ""
     trusted_proxies: tuple[Network, ...] = ()
-    metrics_from: tuple[Network, ...] = LOOPBACK
+    metrics_from: tuple[Network, ...] = LOOPBACK  # addresses that may read `/metrics`
     log_format: str = "text"
     access_log: bool = False
     connections: int = 800  # below 1,024, a process's usual limit of open files
-    rates: Rates = field(default_factory=Rates)
-    body_limit: int = 64 * 1024
-    upload_limit: int = 512 * MEGABYTE
+    rates: Rates = field(default_factory=Rates)  # how often one token or address may ask
+    body_limit: int = 64 * 1024  # [bytes] largest body of a request, and of an upload by a curator
+    upload_limit: int = 512 * MEGABYTE  # [bytes]
     reading: ReadingLimits = field(default_factory=ReadingLimits)
-    job_memory: int | None = None
-    session_hours: float = 12.0
-    idle_minutes: float = 120.0
+    job_memory: int | None = None  # [bytes]
+    session_hours: float = 12.0  # [h, min]
+    idle_minutes: float = 120.0  # [h, min]
     oidc: OidcSettings | None = None
-    answer_seconds: Mapping[str, float] = field(default_factory=lambda: ANSWER_SECONDS)
-    asks_at_once: int = 8
-    workers: int = 1
+    answer_seconds: Mapping[str, float] = field(default_factory=lambda: ANSWER_SECONDS)  # [s]
+    asks_at_once: int = 8  # how many questions are answered at the same time
+    workers: int = 1  # how many processes serve; more than one need PostgreSQL
 
     def __post_init__(self) -> None:
         if not 0 <= self.port <= 65535:
@@ -532,32 +435,15 @@ def _checked_address(address: str) -> str:
 
 @dataclass(frozen=True, slots=True)
 class UploadLimits:
-    """What one upload may be at most.
+    """What one upload may be at most."""
 
-    Parameters
-    ----------
-    body
-        The whole request. [bytes]
-    unpacked
-        All files together after archives are unpacked. [bytes]
-    files
-        How many files, those within archives counted.
-    ratio
-        How many times its packed size an archive's file may become. Meter data, zeros at night
-        included, stay far below.
-    fields, field
-        How many form fields beside the files, and the size of each. [bytes]
-    spare
-        What must stay free on the disk. [bytes]
-    """
-
-    body: int = 4096 * MEGABYTE
-    unpacked: int = 16384 * MEGABYTE
-    files: int = 5000
+    body: int = 4096 * MEGABYTE  # [bytes] the whole request
+    unpacked: int = 16384 * MEGABYTE  # [bytes] all files together after archives are unpacked
+    files: int = 5000  # how many files, those within archives counted
     ratio: int = 200
-    fields: int = 40
-    field: int = 16 * 1024
-    spare: int = 512 * MEGABYTE
+    fields: int = 40  # [bytes] how many form fields beside the files, and the size of each
+    field: int = 16 * 1024  # [bytes] how many form fields beside the files, and the size of each
+    spare: int = 512 * MEGABYTE  # [bytes] what must stay free on the disk
 
 
 def size_text(size: int) -> str:

@@ -51,17 +51,7 @@ PASSWORD, TOKEN, SETUP, LINK, PROVIDER = "password", "token", "set-up", "link", 
 
 
 def open_account(request: Request, account: Account, *, way: str) -> str:
-    """Begin a session of an account, and return its cookie.
-
-    Parameters
-    ----------
-    request
-        What it answers.
-    account
-        Whose session it is; that it may be opened was checked before.
-    way
-        How they signed in, for the audit log.
-    """
+    """Begin a session of an account, and return its cookie."""
     service = service_of(request)
     with service.store.changing() as connection:
         note_sign_in(connection, account)
@@ -98,28 +88,12 @@ def open_token(request: Request, row: TokenRow) -> str:
 
 
 def sign_in(request: Request, account: Account, *, way: str) -> Response:
-    """Begin a session of an account and send the browser to its first page.
-
-    Parameters
-    ----------
-    request, account, way
-        As for :func:`open_account`.
-    """
+    """Begin a session of an account and send the browser to its first page."""
     return go_home(request, account.role, open_account(request, account, way=way))
 
 
 def go_home(request: Request, role: str, cookie: str) -> Response:
-    """Send a browser to the first page of a role, with the cookie of its session.
-
-    Parameters
-    ----------
-    request
-        What it answers.
-    role
-        Of the session.
-    cookie
-        The secret that it is known by.
-    """
+    """Send a browser to the first page of a role, with the cookie of its session."""
     response = RedirectResponse(home_of(role), status_code=303)
     set_cookie(request, response, role, cookie)
     return response
@@ -348,15 +322,7 @@ DAY_CHOICES = (7, 30, DAYS, 180, MOST_DAYS)
 
 
 def both(path: str, endpoint: Any, *, method: str = "POST") -> None:
-    """Give both sides a route to the same endpoint.
-
-    Parameters
-    ----------
-    path, method
-        Where it is, and by which method.
-    endpoint
-        What answers.
-    """
+    """Give both sides a route to the same endpoint."""
     for router in (analyst_side, console_side):
         _add(router, path, endpoint, method)
 
@@ -371,15 +337,7 @@ def page(request: Request) -> Response:
 
 
 def change_password(request: Request, old: ShortText = "", new: ShortText = "") -> Response:
-    """Change your password; all other sessions end, and this one begins anew.
-
-    Parameters
-    ----------
-    request
-        What asks.
-    old, new
-        The present password, and the one that takes its place.
-    """
+    """Change your password; all other sessions end, and this one begins anew."""
     account = _own_account(request)
     if not account.local:
         raise Problem(409, "Your password is kept by the provider; change it there.")

@@ -27,11 +27,9 @@ Outcome = Callable[[Response], None]
 
 @asynccontextmanager
 async def guarded_sign_in(request: Request) -> AsyncIterator[Outcome]:
-    """Refuse a form that follows too many failures, and count it unless it succeeds.
-
-    The block is given a function to call with the response, which tells whether it did. The form
-    has been read, and has been seen to come from a page of ours.
-    """
+    """Refuse a form that follows too many failures, and count it unless it succeeds."""
+    # The block is given a function to call with the response, which tells whether it did. The form
+    # has been read, and has been seen to come from a page of ours.
     limits = service_of(request).limits.sign_ins
     account = str((await request.form()).get("name", ""))
     # few at a time, so that those who come at once are not taken for failures of one another

@@ -53,15 +53,9 @@ SECONDS = 600
 
 @dataclass(frozen=True, slots=True)
 class SignInFlow:
-    """A sign-in that was begun and has not come back yet.
+    """A sign-in that was begun and has not come back yet."""
 
-    Parameters
-    ----------
-    cookie
-        When it was begun, and a random secret.
-    """
-
-    cookie: str = field(repr=False)
+    cookie: str = field(repr=False)  # when it was begun, and a random secret
 
     @property
     def state(self) -> str:
@@ -103,23 +97,11 @@ _SHORT = 120
 
 @dataclass(frozen=True, slots=True)
 class Person:
-    """Who the provider says somebody is.
+    """Who the provider says somebody is."""
 
-    Parameters
-    ----------
-    subject
-        The provider's unchanging name of them.
-    name
-        How they are called.
-    grant
-        Role and scope that they have now; None for none.
-    analyst
-        Under which name in the ledger they ask, where the provider says it; empty otherwise.
-    """
-
-    subject: str
-    name: str
-    grant: tuple[str, str] | None
+    subject: str  # the provider's unchanging name of them
+    name: str  # how they are called
+    grant: tuple[str, str] | None  # role and scope that they have now; None for none
     analyst: str = ""
 
 
@@ -138,15 +120,6 @@ def person_of(claims: dict[str, Any], settings: OidcSettings) -> Person:
 
 
 def grant_of(value: Any, settings: OidcSettings) -> tuple[str, str] | None:
-    """Return the role and the scope that a claim's value gives: the first in the order of grants.
-
-    Parameters
-    ----------
-    value
-        The claim: a text, a list of texts, or anything else, which gives nothing.
-    settings
-        Which values give which role.
-    """
     values = {value} if isinstance(value, str) else set()
     if isinstance(value, list):
         values = {each for each in value if isinstance(each, str)}
@@ -163,19 +136,7 @@ def account_for(
     *,
     analyst_known: Callable[[str], bool],
 ) -> Account:
-    """Return the account of a person with a role, made anew or brought to the role of now.
-
-    Parameters
-    ----------
-    connection
-        A transaction of the service's store.
-    person
-        Who the provider says that they are; with a role.
-    issuer
-        Of the provider.
-    analyst_known
-        Returns whether the ledger or a token knows an analyst of a name.
-    """
+    """Return the account of a person with a role, made anew or brought to the role of now."""
     assert person.grant is not None
     role, scope = person.grant
     found = account_of_subject(connection, issuer, person.subject)
@@ -248,13 +209,7 @@ class SignInRefused(SunveilError):
 
 
 class OidcProvider:
-    """A provider of single sign-on, as its discovery document describes it.
-
-    Parameters
-    ----------
-    settings
-        Who it is, and how it knows this service.
-    """
+    """A provider of single sign-on, as its discovery document describes it."""
 
     def __init__(self, settings: OidcSettings) -> None:
         self.settings = settings
@@ -273,15 +228,7 @@ class OidcProvider:
         return str(made["url"])
 
     def claims(self, code: str, flow: SignInFlow) -> dict[str, Any]:
-        """Return what the provider has signed of whoever comes back with a code.
-
-        Parameters
-        ----------
-        code
-            What the provider sent the browser back with.
-        flow
-            The sign-in that it was asked for with.
-        """
+        """Return what the provider has signed of whoever comes back with a code."""
         client = self._ready()
         try:
             token = client.fetch_access_token(

@@ -43,11 +43,9 @@ from sunveil.site import Site
 
 
 def meter_options(dataset: Served) -> MeterOptions:
-    """Return how to read the meters of a dataset.
-
-    The clock of a dataset without a table of systems is kept with its place; where there is a
-    table, the curator's word goes before the table's, as everywhere.
-    """
+    """Return how to read the meters of a dataset."""
+    # The clock of a dataset without a table of systems is kept with its place; where there is a
+    # table, the curator's word goes before the table's, as everywhere.
     stated = dict(dataset.extra.get("options", {}))
     if dataset.table is None and dataset.timezone is not None:
         stated["timezone"] = dataset.timezone
@@ -88,21 +86,11 @@ TABLE = "the table of systems"
 
 @dataclass(frozen=True, slots=True)
 class Upload:
-    """Data as an inference takes them.
+    """Data as an inference takes them."""
 
-    Parameters
-    ----------
-    meters
-        A folder of tables.
-    systems
-        The table of systems; None where none was sent.
-    left_out
-        Names of files that hold no readings, and are not kept.
-    """
-
-    meters: Path
-    systems: Path | None
-    left_out: tuple[str, ...] = ()
+    meters: Path  # A folder of tables
+    systems: Path | None  # the table of systems; None where none was sent
+    left_out: tuple[str, ...] = ()  # names of files that hold no readings, and are not kept
 
 
 def place_files(
@@ -112,21 +100,7 @@ def place_files(
     limits: UploadLimits,
     reading: ReadingLimits | None = None,
 ) -> Upload:
-    """Put received files where an inference finds them, each checked to be what it says.
-
-    Parameters
-    ----------
-    files
-        What was received: fields ``meters``, of which several and archives are taken, and
-        ``systems``. Where no systems are given, a table of that name is looked for among the
-        meters. The files themselves stay, so that they can be tried again.
-    into
-        An empty folder.
-    limits
-        What is taken at most.
-    reading
-        How much tables may hold; the defaults when left out.
-    """
+    """Put received files where an inference finds them, each checked to be what it says."""
     meters = into / "meters"
     meters.mkdir(mode=0o700)
     left, left_out = limits.unpacked, list[str]()
@@ -147,15 +121,7 @@ def place_files(
 
 
 def check_table(path: Path, name: str) -> None:
-    """Refuse a file that is none of those that are read; what it holds is not looked at.
-
-    Parameters
-    ----------
-    path
-        The table.
-    name
-        How it is named to the reader.
-    """
+    """Refuse a file that is none of those that are read; what it holds is not looked at."""
     kind = kind_of(path)
     if kind is FileKind.PARQUET or path.suffix.lower() in PARQUET:
         try:
@@ -167,15 +133,7 @@ def check_table(path: Path, name: str) -> None:
 
 
 def check_rows(paths: Sequence[Path], *, limits: ReadingLimits) -> None:
-    """Refuse Parquet files of readings that say of themselves that they hold too much.
-
-    Parameters
-    ----------
-    paths
-        Files of readings, of any kind.
-    limits
-        What they may hold.
-    """
+    """Refuse Parquet files of readings that say of themselves that they hold too much."""
     rows = 0
     for path in paths:
         if kind_of(path) is FileKind.PARQUET:
@@ -188,17 +146,7 @@ def check_rows(paths: Sequence[Path], *, limits: ReadingLimits) -> None:
 
 
 def check_systems(path: Path, options: MeterOptions, *, limits: ReadingLimits) -> SystemTable:
-    """Return a table of systems, or refuse one that an inference cannot use.
-
-    Parameters
-    ----------
-    path
-        The table.
-    options
-        How the meters are read.
-    limits
-        What it may hold.
-    """
+    """Return a table of systems, or refuse one that an inference cannot use."""
     check_table(path, TABLE)
     if kind_of(path) is FileKind.PARQUET:
         _check_systems_rows(_check_footer(path, TABLE, limits=limits), limits)
@@ -288,22 +236,7 @@ def take_in(
     options: MeterOptions,
     place: Mapping[str, float | str] | None,
 ) -> dict[str, Any]:
-    """Put received files in their place, and return what they say of the dataset.
-
-    Parameters
-    ----------
-    files
-        What was received.
-    into
-        An empty folder.
-    limits, reading
-        What is taken at most.
-    options
-        How the meters are read.
-    place
-        ``latitude``, ``longitude`` and perhaps ``altitude`` and ``timezone`` of all systems, where
-        the curator gave them instead of a table of systems.
-    """
+    """Put received files in their place, and return what they say of the dataset."""
     upload = place_files(files, into, limits=limits, reading=reading)
     table = upload.systems
     if table is None and place is None:
@@ -323,17 +256,7 @@ def take_in(
 def look_at_named(
     meters: Path, table: Path, reading: ReadingLimits, options: MeterOptions
 ) -> dict[str, Any]:
-    """Return what a table of systems says of a dataset.
-
-    Parameters
-    ----------
-    meters, table
-        The readings and the table of systems.
-    reading
-        What is taken at most.
-    options
-        How the meters are read.
-    """
+    """Return what a table of systems says of a dataset."""
     systems = check_systems(table, options, limits=reading)
     net = systems.read_as_net(all_said=_all_net(meters, table, options))
     return {
@@ -347,17 +270,7 @@ def look_at_named(
 def write_systems(
     meters: Path, options: MeterOptions, place: Mapping[str, float | str], *, into: Path
 ) -> Path:
-    """Write the table of systems of a fleet at one place: all systems that its files name.
-
-    Parameters
-    ----------
-    meters, options
-        The readings, and how they are read.
-    place
-        What every row says, by column.
-    into
-        The folder to write it to.
-    """
+    """Write the table of systems of a fleet at one place: all systems that its files name."""
     height = place.get("altitude")
     Site(
         float(place["latitude"]),
@@ -478,17 +391,7 @@ class Tally:
 
 
 def preview(meters: Path, table: Path, options: MeterOptions, *, tell: Tell) -> dict[str, Any]:
-    """Return what the files of a dataset hold, as plain JSON types: private.
-
-    Parameters
-    ----------
-    meters, table
-        The readings and the table of systems.
-    options
-        How they are read.
-    tell
-        Called with how much is done, and of how much.
-    """
+    """Return what the files of a dataset hold, as plain JSON types: private."""
     systems = read_systems(table, options)
     source = look_at(meters, options, aside=[table])
     tally = Tally()

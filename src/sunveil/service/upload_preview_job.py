@@ -23,13 +23,7 @@ REFUSED, TOO_MUCH = 2, 3
 
 
 def main(order: dict[str, Any]) -> int:
-    """Preview a dataset, and return the process's exit code.
-
-    Parameters
-    ----------
-    order
-        ``meters``, ``table`` and ``out`` as paths, the reading ``options``, and the ``limits``.
-    """
+    """Preview a dataset, and return the process's exit code."""
     limits = ReadingLimits(**order["limits"])
     speak(Interface.SERVICE)
     _say(0, 0)

@@ -79,15 +79,7 @@ def quoted(name: str) -> str:
 
 
 def find_below(data: Path, name: str) -> Path:
-    """Return what a name below the data folder leads to, if it leads nowhere else.
-
-    Parameters
-    ----------
-    data
-        The service's data folder.
-    name
-        A path within it, as somebody wrote it.
-    """
+    """Return what a name below the data folder leads to, if it leads nowhere else."""
     parts = Path(name.strip()).parts
     if not parts or "\0" in name:
         raise UploadRefused("name a file or a folder below the service's data folder")
@@ -156,10 +148,7 @@ def is_document(path: PurePosixPath) -> bool:
 
 
 def placed_name(path: PurePosixPath) -> PurePosixPath:
-    """Return the path that the reader of meters finds a file by, or refuse one that it never reads.
-
-    A packed file without a second ending, such as ``meter.gz``, gets one: what is inside tells.
-    """
+    # A packed file without a second ending, such as `meter.gz`, gets one: what is inside tells.
     lower = path.name.lower()
     if lower.endswith(ENDINGS):
         return path
@@ -176,13 +165,7 @@ KEPT, WAIT_SECONDS = ".kept-", 24 * 3600.0
 
 
 class Staging:
-    """A folder that is put in place whole, or removed.
-
-    Parameters
-    ----------
-    home
-        The folder that it is made in, and that whatever comes of it stays in.
-    """
+    """A folder that is put in place whole, or removed."""
 
     def __init__(self, home: Path) -> None:
         self._home = home
@@ -202,15 +185,7 @@ class Staging:
                 shutil.rmtree(self.folder, ignore_errors=True)
 
     def put(self, name: str, part: str = "whole") -> Path:
-        """Move a part of the folder to its place in one step, and return the place.
-
-        Parameters
-        ----------
-        name
-            Name of the new folder within the home; refused where there is one.
-        part
-            Which of the folder's own folders.
-        """
+        """Move a part of the folder to its place in one step, and return the place."""
         place = self._home / name
         os.rename(self.folder / part, place)
         return place
@@ -239,17 +214,7 @@ def drop_expired(home: Path) -> None:
 
 
 def check_disk_space(folder: Path, needed: int, *, spare: int) -> None:
-    """Refuse what would fill the disk.
-
-    Parameters
-    ----------
-    folder
-        Where it would be written.
-    needed
-        How much it is. [bytes]
-    spare
-        How much must stay free. [bytes]
-    """
+    """Refuse what would fill the disk."""
     if shutil.disk_usage(folder).free < needed + spare:
         raise UploadTooLarge(
             f"the service's disk has no room for {size_text(needed)} more; free some, or name a"
@@ -266,40 +231,20 @@ Fields = dict[str, str]
 
 @dataclass(frozen=True, slots=True)
 class ReceivedFile:
-    """An uploaded file.
+    """An uploaded file."""
 
-    Parameters
-    ----------
-    field
-        Name of the form's field.
-    name
-        Its own name, with the folders that it was chosen or dropped with.
-    path
-        Where it lies.
-    size
-        How large it is. [bytes]
-    """
-
-    field: str
-    name: str
-    path: Path
-    size: int
+    field: str  # name of the form's field
+    name: str  # its own name, with the folders that it was chosen or dropped with
+    path: Path  # where it lies
+    size: int  # [bytes] how large it is
 
 
 @dataclass(frozen=True, slots=True)
 class Received:
-    """An uploaded form with files.
+    """An uploaded form with files."""
 
-    Parameters
-    ----------
-    fields
-        Its fields; of several of one name the last.
-    files
-        Its files, in order.
-    """
-
-    fields: Fields
-    files: tuple[ReceivedFile, ...]
+    fields: Fields  # its fields; of several of one name the last
+    files: tuple[ReceivedFile, ...]  # its files, in order
 
 
 async def receive(
@@ -311,24 +256,7 @@ async def receive(
     check: Callable[[Fields], None],
     announced: int | None = None,
 ) -> Received:
-    """Take a form with files off the network.
-
-    Parameters
-    ----------
-    stream
-        The request's body.
-    content_type
-        The request's own header.
-    into
-        An empty folder for the files.
-    limits
-        What is taken at most.
-    check
-        Called with the fields before the first file, so that nobody writes a byte who may not; it
-        raises what refuses the form.
-    announced
-        Length that the request says its body has. [bytes]
-    """
+    """Take a form with files off the network."""
     form = _Form(_boundary(content_type), into=into, limits=limits, check=check)
     try:
         if announced is not None:
@@ -502,24 +430,12 @@ _TOKEN = re.compile(r"[0-9a-f]{32}")
 
 @dataclass(frozen=True, slots=True)
 class KeptFiles:
-    """Files that wait for a second try.
+    """Files that wait for a second try."""
 
-    Parameters
-    ----------
-    token
-        What the form carries to take them up.
-    fields
-        The fields of the form that brought them.
-    problem
-        Why it was refused.
-    files
-        The files.
-    """
-
-    token: str
-    fields: dict[str, str]
-    problem: str
-    files: tuple[ReceivedFile, ...]
+    token: str  # what the form carries to take them up
+    fields: dict[str, str]  # the fields of the form that brought them
+    problem: str  # why it was refused
+    files: tuple[ReceivedFile, ...]  # the files
 
     @property
     def size(self) -> int:
@@ -528,19 +444,7 @@ class KeptFiles:
 
 
 def keep_files(home: Path, received: Received, *, who: str, problem: str) -> str:
-    """Keep the files of a refused upload, and return the token that takes them up again.
-
-    Parameters
-    ----------
-    home
-        The service's folder of datasets.
-    received
-        What came; its files are moved.
-    who
-        The curator who sent it.
-    problem
-        Why it was refused.
-    """
+    """Keep the files of a refused upload, and return the token that takes them up again."""
     token = secrets.token_hex(16)
     folder = home / f"{KEPT}{token}"
     (folder / "files").mkdir(mode=0o700, parents=True)
@@ -555,17 +459,7 @@ def keep_files(home: Path, received: Received, *, who: str, problem: str) -> str
 
 
 def find_kept(home: Path, token: str, *, who: str) -> KeptFiles | None:
-    """Return files that a curator sent before, if they are still there.
-
-    Parameters
-    ----------
-    home
-        The service's folder of datasets.
-    token
-        What the form carries.
-    who
-        The curator, to whom alone they are given.
-    """
+    """Return files that a curator sent before, if they are still there."""
     if not _TOKEN.fullmatch(token):
         return None
     folder = home / f"{KEPT}{token}"
@@ -583,17 +477,7 @@ def find_kept(home: Path, token: str, *, who: str) -> KeptFiles | None:
 
 
 def with_kept(received: Received, kept: KeptFiles | None, *, into: Path) -> Received:
-    """Return an upload together with files that were sent before; new ones go before old ones.
-
-    Parameters
-    ----------
-    received
-        What came now.
-    kept
-        What was sent before.
-    into
-        Where what came now lies; the older files are linked there.
-    """
+    """Return an upload together with files that were sent before; new ones go before old ones."""
     if kept is None:
         return received
     return replace(received, files=(*received.files, *_linked(received.files, kept, into)))

@@ -47,48 +47,20 @@ FAST_MATH = {"contract", "reassoc", "nsz", "arcp"}
 
 @dataclass(frozen=True, slots=True, eq=False)
 class CellDaylight:
-    """A cell's sky as the compiled loops take it.
+    """A cell's sky as the compiled loops take it."""
 
-    Parameters
-    ----------
-    light
-        The daylight instants as pvlib takes them.
-    lit
-        Which instants of the sky these are.
-    days, sectors
-        Their local days, from 0, and the sectors of a skyline that the sun stands over.
-    whiteness
-        What the ground's albedo is multiplied by at each of them.
-    instants
-        How many instants the sky has.
-    rays
-        Rows by daylight instant: the sun's direction (east, north, up), light from the sun and
-        around it, from the dome, from the horizon, on the ground times its whiteness [W/m²], and
-        the air's temperature less 25 °C.
-    heat
-        Rise of each mount's cells. [K m²/W]
-    """
-
-    light: Light
-    lit: Index
-    days: Index
+    light: Light  # the daylight instants as pvlib takes them
+    lit: Index  # which instants of the sky these are
+    days: Index  # their local days, from 0, and the sectors of a skyline that the sun stands over
     sectors: Index
-    whiteness: Single
-    instants: int
+    whiteness: Single  # what the ground's albedo is multiplied by at each of them
+    instants: int  # how many instants the sky has
     rays: Single
-    heat: Single
+    heat: Single  # [K m²/W] rise of each mount's cells
 
     @classmethod
     def of(cls, weather: Weather, *, whiteness: NDArray[np.float64] | None = None) -> CellDaylight:
-        """Return the daylight of a sky.
-
-        Parameters
-        ----------
-        weather
-            The sky.
-        whiteness
-            What the ground's albedo is multiplied by on each local day; 1 when left out.
-        """
+        """Return the daylight of a sky."""
         up = weather.sun()[0] < 90.0
         light = Light.of(weather, up)
         dome, horizon = _dome_and_horizon(light)
@@ -128,30 +100,7 @@ def block_power(
     kept: Single | None = None,
     dc: Single | None = None,
 ) -> Single:
-    """Return the mean AC power of systems in each interval, without noise [kW].
-
-    Parameters
-    ----------
-    roster
-        The systems.
-    daylight
-        Their sky.
-    clocks
-        Which instants of the sky stand at each instant of the stamps of each clock, as
-        :func:`~sunveil.simulate.roster.clock_sources` gives them.
-    per_reading
-        Instants of the sky in an interval.
-    kept
-        Share of DC power that is left on each local day, shape (systems, days); all of it when
-        left out.
-    dc
-        What :func:`dc_power` gave, where it was needed before.
-
-    Returns
-    -------
-    numpy.ndarray
-        One row per system; NaN where its clock has no such time.
-    """
+    """Return the mean AC power of systems in each interval, without noise [kW]."""
     dc = dc_power(roster, daylight) if dc is None else dc
     out = np.empty((len(roster), daylight.instants // per_reading), dtype=np.float32)
     nominal = Losses().inverter_efficiency
@@ -272,32 +221,7 @@ def add_planes(
     tops: Single,
     table: Single,
 ) -> None:
-    """Add the DC power of fixed planes to that of their systems.
-
-    Parameters
-    ----------
-    dc
-        DC power so far, shape (systems, daylight instants); added to in place. [kW]
-    rays
-        As in :class:`CellDaylight`, shape (8, daylight instants).
-    heat
-        Rise of each mount's cells, shape (mounts, daylight instants). [K m²/W]
-    sectors
-        The sector that the sun stands over, shape (daylight instants,).
-    systems
-        The system of each plane, shape (planes,).
-    planes
-        Eight numbers for each plane, shape (planes, 8): its normal (east, north, up); the shares
-        that it sees of sky, horizon and ground; its DC power per irradiance [kW m²/W] and that
-        power's temperature coefficient [1/K].
-    mounts
-        The mount of each plane, shape (planes,).
-    tops
-        Sine of the skyline's elevation, or -2 where nothing stands, shape (systems, sectors).
-    table
-        Cosine of incidence times its modifier, by the cosine in even steps; one entry more than
-        steps plus one.
-    """
+    """Add the DC power of fixed planes to that of their systems."""
     east, north, up, direct = rays[0], rays[1], rays[2], rays[3]
     dome, horizon, ground, air = rays[4], rays[5], rays[6], rays[7]
     steps = np.float32(len(table) - 2)
@@ -369,38 +293,7 @@ def meter(
     clocks: Index,
     per_reading: int,
 ) -> None:
-    """Fill in what meters read behind PVWatts' inverters, without noise.
-
-    Parameters
-    ----------
-    out
-        Mean AC power, shape (systems, readings); filled in place. [kW]
-    dc
-        DC power, shape (systems, daylight instants). [kW]
-    fine
-        Scratch of zeros for one system, shape (instants,).
-    lit
-        Which instants are daylight, shape (daylight instants,).
-    days
-        The local day of each of them, shape (daylight instants,).
-    kept
-        Share of DC power that is left on each local day, shape (systems, days).
-    limits
-        Each inverter's AC limit, shape (systems,). [kW]
-    nominal
-        Nominal efficiency of the inverters.
-    sources
-        For each clock, which instant stands at each instant of its stamps, or -1, shape
-        (clocks, instants).
-    before
-        For each clock, how many instants before that one the other half of what is read comes
-        from, shape (clocks,).
-    clocks
-        The clock of each system, the one after its step, and the reading at which that comes,
-        shape (systems, 3).
-    per_reading
-        Instants in one reading.
-    """
+    """Fill in what meters read behind PVWatts' inverters, without noise."""
     nothing, half, missing = np.float32(0.0), np.float32(0.5), np.float32(np.nan)
     for s in range(out.shape[0]):
         ac_power(fine, dc[s], lit, days, kept[s], limits[s], nominal)
@@ -433,26 +326,9 @@ def add_meter_faults(
     rng: np.random.Generator,
     alive: NDArray[np.float32] | None = None,
 ) -> None:
-    """Turn exact power into what meters say, in place.
-
-    Noise on each reading, rounded to whole watts; zero where a system is down; NaN where there is
-    no reading; and what the logger makes of these.
-
-    Parameters
-    ----------
-    power
-        Exact power, one row per system. [kW]
-    roster
-        The systems.
-    rates
-        How often and how badly they go wrong.
-    interval_minutes
-        Interval of the meters. [minutes]
-    rng
-        Source of randomness.
-    alive
-        Ones, shape of ``power``, to be turned to 0 where a system is down and to NaN in gaps.
-    """
+    """Turn exact power into what meters say, in place."""
+    # Noise on each reading, rounded to whole watts; zero where a system is down; NaN where there is
+    # no reading; and what the logger makes of these.
     both = [power] if alive is None else [power, alive]
     _blur(power, roster.noise, rng)
     per_hour = 60.0 / interval_minutes

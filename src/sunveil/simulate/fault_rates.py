@@ -229,27 +229,13 @@ SAPM_MOUNTS = {
 
 @dataclass(frozen=True, slots=True)
 class Tracker:
-    """A mount that follows the sun; the planes of its system are ignored.
+    """A mount that follows the sun; the planes of its system are ignored."""
 
-    Parameters
-    ----------
-    dual_axis
-        True to face the sun, False to turn about one horizontal axis.
-    backtrack
-        Turn back at low sun so that rows do not shade each other.
-    axis_azimuth
-        Direction of the axis. [degrees]
-    max_angle
-        Farthest turn from horizontal. [degrees]
-    gcr
-        Ground coverage ratio.
-    """
-
-    dual_axis: bool = False
-    backtrack: bool = True
-    axis_azimuth: float = 180.0
-    max_angle: float = 60.0
-    gcr: float = 0.35
+    dual_axis: bool = False  # true to face the sun, False to turn about one horizontal axis
+    backtrack: bool = True  # turn back at low sun so that rows do not shade each other
+    axis_azimuth: float = 180.0  # [degrees] direction of the axis
+    max_angle: float = 60.0  # [degrees] farthest turn from horizontal
+    gcr: float = 0.35  # ground coverage ratio
 
     def __post_init__(self) -> None:
         check_fields(self)
@@ -326,56 +312,26 @@ class SystemTruth:
 
 @dataclass(frozen=True, slots=True)
 class FleetStatistics:
-    """How the systems of a public list face, and how large they are.
-
-    Parameters
-    ----------
-    azimuths
-        Weights of the 45 degree bins around north, north-east, and so on clockwise.
-    bin_spread
-        Standard deviation within a bin; None to fill the bin evenly. [degrees]
-    tilts
-        Weights of the tilts between ``TILT_EDGES``.
-    median_kw, spread
-        Median and lognormal spread of residential capacities. [kW, 1]
-    largest_home_kw
-        Where residential capacities end. [kW]
-    commercial
-        Share of commercial systems, evenly spread in the logarithm from 20 kW to 1 MW.
-    median_mwh
-        Median of what homes with such systems use in a year. [MWh]
-    """
+    """How the systems of a public list face, and how large they are."""
 
     azimuths: tuple[float, ...]
-    bin_spread: float | None
-    tilts: tuple[float, ...]
-    median_kw: float
-    spread: float
-    largest_home_kw: float
+    bin_spread: float | None  # [degrees]
+    tilts: tuple[float, ...]  # weights of the tilts between `TILT_EDGES`
+    median_kw: float  # [kW, 1] median and lognormal spread of residential capacities
+    spread: float  # [kW, 1] median and lognormal spread of residential capacities
+    largest_home_kw: float  # [kW] where residential capacities end
     commercial: float
-    median_mwh: float
+    median_mwh: float  # [MWh] median of what homes with such systems use in a year
 
 
 @dataclass(frozen=True, slots=True)
 class City:
-    """A place that simulated systems are drawn at.
+    """A place that simulated systems are drawn at."""
 
-    Parameters
-    ----------
-    name
-        What it is called.
-    site
-        Where it is.
-    timezone
-        The clock on the wall there.
-    statistics
-        How its systems face and how large they are.
-    """
-
-    name: str
-    site: Site
-    timezone: str
-    statistics: FleetStatistics
+    name: str  # what it is called
+    site: Site  # where it is
+    timezone: str  # the clock on the wall there
+    statistics: FleetStatistics  # how its systems face and how large they are
 
     def __post_init__(self) -> None:
         check_fields(self)

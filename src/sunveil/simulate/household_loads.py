@@ -69,70 +69,31 @@ Whole = NDArray[np.int64]
 
 @dataclass(frozen=True, slots=True, eq=False)
 class SimulatedHouseholds:
-    """The households of one cell's systems, as one array for each of their properties.
-
-    Parameters
-    ----------
-    net
-        Whether the system's meter sees the net of generation and load; of others nothing else here
-        means anything.
-    kind
-        Place in ``KINDS``.
-    mean_kw
-        What it uses in the mean but for its car, as far as its climate allows. [kW]
-    base_share
-        Share of that which is used at any hour.
-    morning, evening
-        When its days begin and are busiest. [h]
-    habit
-        How its own habits differ from its kind's: strength of morning, midday and evening, in
-        standard deviations, shape (systems, 3).
-    restless
-        How widely its use at an hour is spread, over the usual spread.
-    cools, heats
-        Uniform numbers: it has air conditioning, or electric heating, where such a share has.
-    comfort
-        How much of its use goes into cooling and heating, from 0 to 1.
-    cooling_above, heating_below
-        Temperatures from which it cools and heats. [°C]
-    sunny
-        How much warmer full sun makes it. [K m²/kW]
-    setback
-        By how much warmer and colder it may be on workdays. [K]
-    cycles
-        Whether its cooling and heating run at full power or not at all.
-    battery_kwh, battery_kw, battery_efficiency
-        Usable capacity, power and efficiency of one way of its battery; 0 kWh for none.
-    car
-        Place in ``CHARGING``; -1 for none.
-    car_kw, car_kwh, car_hour
-        Power of its charger, energy of a day it is driven, and when charging begins.
-        [kW, kWh, h]
-    """
+    """The households of one cell's systems, as one array for each of their properties."""
 
     net: NDArray[np.bool_]
-    kind: Whole
-    mean_kw: Array
-    base_share: Array
-    morning: Array
-    evening: Array
+    kind: Whole  # place in `KINDS`
+    mean_kw: Array  # [kW] what it uses in the mean but for its car, as far as its climate allows
+    base_share: Array  # share of that which is used at any hour
+    morning: Array  # [h] when its days begin and are busiest
+    evening: Array  # [h] when its days begin and are busiest
     habit: Array
-    restless: Array
+    restless: Array  # how widely its use at an hour is spread, over the usual spread
     cools: Array
     heats: Array
-    comfort: Array
-    cooling_above: Array
-    heating_below: Array
-    sunny: Array
-    setback: Array
-    cycles: NDArray[np.bool_]
+    comfort: Array  # how much of its use goes into cooling and heating, from 0 to 1
+    cooling_above: Array  # [°C] temperatures from which it cools and heats
+    heating_below: Array  # [°C] temperatures from which it cools and heats
+    sunny: Array  # [K m²/kW] how much warmer full sun makes it
+    setback: Array  # [K] by how much warmer and colder it may be on workdays
+    cycles: NDArray[np.bool_]  # whether its cooling and heating run at full power or not at all
     battery_kwh: Array
     battery_kw: Array
     battery_efficiency: Array
-    car: Whole
-    car_kw: Array
-    car_kwh: Array
-    car_hour: Array
+    car: Whole  # place in `CHARGING`; -1 for none
+    car_kw: Array  # [kW, kWh, h]
+    car_kwh: Array  # [kW, kWh, h]
+    car_hour: Array  # [kW, kWh, h]
 
     def __len__(self) -> int:
         return len(self.net)
@@ -149,22 +110,9 @@ def draw_households(
     *,
     rng: np.random.Generator,
 ) -> SimulatedHouseholds:
-    """Return the households of a cell's systems.
-
-    Larger shares of net meters, batteries and cars add to the smaller ones': the draws behind them
-    are the same.
-
-    Parameters
-    ----------
-    dc_kw
-        DC capacities of the systems. [kW]
-    mix
-        How many have net meters, batteries and cars.
-    statistics
-        How large systems of homes are, and how much homes use.
-    rng
-        Source of randomness.
-    """
+    """Return the households of a cell's systems."""
+    # Larger shares of net meters, batteries and cars add to the smaller ones': the draws behind
+    # them are the same.
     n = len(dc_kw)
     net = rng.random(n) < mix.share
     kind = rng.choice(len(KIND_SHARES), size=n, p=KIND_SHARES)
@@ -263,27 +211,13 @@ MINUTES_A_DAY = 1440.0
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Runs:
-    """Times at which something runs, one entry for each.
+    """Times at which something runs, one entry for each."""
 
-    Parameters
-    ----------
-    row
-        Whose household.
-    day
-        Local day, from 0.
-    minute
-        Minute of that day at which it begins; it may be of the day after.
-    minutes
-        How long it runs. [minutes]
-    kw
-        Its power. [kW]
-    """
-
-    row: NDArray[np.int64]
-    day: NDArray[np.int64]
-    minute: Array
-    minutes: Array
-    kw: Array
+    row: NDArray[np.int64]  # whose household
+    day: NDArray[np.int64]  # local day, from 0
+    minute: Array  # minute of that day at which it begins; it may be of the day after
+    minutes: Array  # [minutes] how long it runs
+    kw: Array  # [kW] its power
 
 
 def draw_appliances(
@@ -293,19 +227,7 @@ def draw_appliances(
     *,
     present: NDArray[np.bool_],
 ) -> Runs:
-    """Return when appliances run: at hours that are busy in each home, on days it is lived in.
-
-    Parameters
-    ----------
-    rng
-        Source of randomness.
-    households
-        The households.
-    shapes
-        How much each uses at each half hour of a day, shape (systems, 48).
-    present
-        Whether each is at home on each day, shape (systems, days).
-    """
+    """Return when appliances run: at hours that are busy in each home, on days it is lived in."""
     n, days = present.shape
     homes = households.kind != BUSINESS
     daily = APPLIANCE_SHARE * 24.0 * households.mean_kw / _mean_kwh()
@@ -327,17 +249,7 @@ def draw_appliances(
 def draw_charging(
     rng: np.random.Generator, households: SimulatedHouseholds, *, present: NDArray[np.bool_]
 ) -> Runs:
-    """Return when cars are charged: a timer's night is the same each day, arrivals are not.
-
-    Parameters
-    ----------
-    rng
-        Source of randomness.
-    households
-        The households.
-    present
-        Whether each is at home on each day, shape (systems, days).
-    """
+    """Return when cars are charged: a timer's night is the same each day, arrivals are not."""
     driven = (rng.random(present.shape) < DRIVEN) & present & (households.car >= 0)[:, None]
     row, day = np.nonzero(driven)
     timed = households.car[row] == CHARGING.index(CarCharging.NIGHT)
@@ -367,39 +279,17 @@ AIR_DELAY, SUN_DELAY = 3.0, 1.5
 
 @dataclass(frozen=True, slots=True, eq=False)
 class HouseholdTimes:
-    """A cell's year as its households know it: the clock on the wall, the air and the sun.
+    """A cell's year as its households know it: the clock on the wall, the air and the sun."""
 
-    Parameters
-    ----------
-    step_minutes
-        Spacing of the instants. [minutes]
-    slot, day
-        Half hour of the week from Monday, and number of the local day, every half hour.
-    day_start
-        Instant at which each local day begins; 0 for one that began before.
-    air, sun
-        Temperature of rooms that nobody heats, and the sun's light that came into them lately, at
-        each instant. [°C, kW/m²]
-    """
-
-    step_minutes: int
-    slot: Index
-    day: Index
+    step_minutes: int  # [minutes] spacing of the instants
+    slot: Index  # half hour of the week from Monday, and number of the local day, every half hour
+    day: Index  # half hour of the week from Monday, and number of the local day, every half hour
     day_start: NDArray[np.int64]
-    air: Single
-    sun: Single
+    air: Single  # [°C, kW/m²]
+    sun: Single  # [°C, kW/m²]
 
     @classmethod
     def of(cls, weather: Weather, timezone: str) -> HouseholdTimes:
-        """Return the year of a place whose weather has an even spacing that divides half an hour.
-
-        Parameters
-        ----------
-        weather
-            The air and the sun, in UTC.
-        timezone
-            The clock on the wall.
-        """
         step = round((weather.times[1] - weather.times[0]).total_seconds() / 60.0)
         wall = pd.DatetimeIndex(weather.times).tz_convert(timezone).tz_localize(None)
         days = (wall.normalize() - wall[0].normalize()).days.to_numpy()
@@ -452,38 +342,18 @@ WORK_BEGINS, WORK_ENDS, WEEKEND = 17, 34, 5 * HALVES
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Comfort:
-    """Cooling and heating of households.
+    """Cooling and heating of households."""
 
-    Parameters
-    ----------
-    cooling, heating
-        Power for each degree that it is too warm or too cold. [kW/K]
-    most_kw
-        Power of the machine. [kW]
-    mean_kw
-        What both come to in the mean of the year. [kW]
-    """
-
-    cooling: Array
-    heating: Array
-    most_kw: Array
-    mean_kw: Array
+    cooling: Array  # [kW/K] power for each degree that it is too warm or too cold
+    heating: Array  # [kW/K] power for each degree that it is too warm or too cold
+    most_kw: Array  # [kW] power of the machine
+    mean_kw: Array  # [kW] what both come to in the mean of the year
 
 
 def find_comfort(
     households: SimulatedHouseholds, times: HouseholdTimes, statistics: FleetStatistics
 ) -> Comfort:
-    """Return how households cool and heat under their climate.
-
-    Parameters
-    ----------
-    households
-        The households.
-    times
-        Their year.
-    statistics
-        How much homes of the place use: where it is much, more of them heat with electricity.
-    """
+    """Return how households cool and heat under their climate."""
     warm = times.air + 1.5 * times.sun
     hot = float(np.mean(np.maximum(warm - WARM, 0.0)))
     cold = float(np.mean(np.maximum(COOL - times.air, 0.0)))
@@ -511,19 +381,7 @@ def add_comfort(
     *,
     used: Array,
 ) -> Array:
-    """Add cooling and heating to loads, in place, and return the mean power of cooling. [kW]
-
-    Parameters
-    ----------
-    loads
-        One row per household. [kW]
-    times
-        Their year.
-    households, comfort
-        The households, and how they cool and heat.
-    used
-        What each day's use is multiplied by, shape (systems, days).
-    """
+    """Add cooling and heating to loads, in place, and return the mean power of cooling. [kW]"""
     cooling = np.zeros(len(loads))
     half = times.slot % HALVES
     working = (times.slot < WEEKEND) & (half >= WORK_BEGINS) & (half < WORK_ENDS)
@@ -565,26 +423,8 @@ def run_machines(
     numbers: Single,
     used: Single,
 ) -> None:
-    """Add cooling and heating to loads, in place.
-
-    Machines that cycle run at full power at just as many instants as give the mean.
-
-    Parameters
-    ----------
-    loads
-        Shape (systems, instants). [kW]
-    cooling
-        Sum of the power of cooling so far, shape (systems,). [kW]
-    times
-        Of each half hour, whether people are at work and its day; and instants in a half hour.
-    weather
-        Air and sun as rooms see them, shape (instants,). [°C, kW/m²]
-    numbers
-        Eight for each system: gain and threshold of cooling, warmth of the sun, gain and threshold
-        of heating, setback on workdays, most power, and whether it cycles.
-    used
-        What each day's use is multiplied by, shape (systems, days).
-    """
+    """Add cooling and heating to loads, in place."""
+    # Machines that cycle run at full power at just as many instants as give the mean.
     working, day, per_knot = times
     air, sun = weather
     nothing = np.float32(0.0)
@@ -704,24 +544,7 @@ def block_loads(
     *,
     rng: np.random.Generator,
 ) -> tuple[Single, Array]:
-    """Return the loads of households at each instant, and how much of each is cooling.
-
-    Parameters
-    ----------
-    households
-        The households.
-    times
-        Their year.
-    statistics
-        How much homes of the place use.
-    rng
-        Source of randomness.
-
-    Returns
-    -------
-    loads, cooling
-        One row per household, and the mean power of its cooling. [kW]
-    """
+    """Return the loads of households at each instant, and how much of each is cooling."""
     n = len(households)
     week = _weeks(households, rng)
     present = _present(rng, n, times.days)
@@ -746,17 +569,7 @@ def block_loads(
 
 
 def add_runs(loads: Single, times: HouseholdTimes, runs: Runs) -> None:
-    """Add what runs for a while to loads, in place.
-
-    Parameters
-    ----------
-    loads
-        One row per household. [kW]
-    times
-        Their year.
-    runs
-        What runs when.
-    """
+    """Add what runs for a while to loads, in place."""
     step = times.step_minutes
     begin = times.day_start[runs.day] + (runs.minute // step).astype(np.int64)
     count = np.maximum(np.rint(runs.minutes / step), 1.0)
@@ -853,25 +666,7 @@ def add_habits(
     shocks: Single,
     memory: np.float32,
 ) -> None:
-    """Add bases and habits to loads, in place; straight lines between the half hours.
-
-    Parameters
-    ----------
-    loads
-        Shape (systems, instants). [kW]
-    times
-        Half hour of the week and local day of each half hour, and the instants in one.
-    means
-        Base, shape (systems,), and mean use by half hour of the week, shape (systems, 336). [kW]
-    spread
-        Lognormal spread by half hour of the week, shape (systems, 336).
-    daily
-        What habits of each part of each day are multiplied by, shape (systems, days, parts).
-    shocks
-        Standard normal numbers, shape (systems, half hours).
-    memory
-        Correlation from half hour to half hour.
-    """
+    """Add bases and habits to loads, in place; straight lines between the half hours."""
     slot, day, per_knot = times
     base, week = means
     slots_a_part = 48 // daily.shape[2]
@@ -904,19 +699,7 @@ def add_blocks(
     ends: NDArray[np.int64],
     powers: Single,
 ) -> None:
-    """Add powers to loads from each begin up to its end, in place.
-
-    Parameters
-    ----------
-    loads
-        Shape (systems, instants). [kW]
-    rows
-        Whose load each is.
-    begins, ends
-        First instant of each, and the one after its last; those outside are left out.
-    powers
-        Power of each. [kW]
-    """
+    """Add powers to loads from each begin up to its end, in place."""
     for i in range(len(rows)):
         for j in range(begins[i], min(ends[i], loads.shape[1])):
             loads[rows[i], j] += powers[i]
@@ -931,26 +714,9 @@ def balance(
     batteries: Single,
     clocks: tuple[Index, Index, Index, int],
 ) -> None:
-    """Fill in what flows to the grid and from it.
-
-    A battery takes what is left of the generation and gives what is lacking, at once and as far as
-    its power and its charge allow; it is never charged from the grid.
-
-    Parameters
-    ----------
-    flows
-        Export and import, shape (systems, readings); filled in place. [kW]
-    sums
-        Sums of generation, load and export over the instants, shape (systems, 3). [kW]
-    generated, loads
-        What systems give and what households use, shape (systems, instants). [kW]
-    batteries
-        Usable capacity in kW times instants, power [kW], and efficiency of one way, shape
-        (systems, 3).
-    clocks
-        Sources, halves, clocks of the systems and instants in a reading, as for
-        :func:`~sunveil.simulate.block_power.meter`.
-    """
+    """Fill in what flows to the grid and from it."""
+    # A battery takes what is left of the generation and gives what is lacking, at once and as far
+    # as its power and its charge allow; it is never charged from the grid.
     exported, imported = flows
     sources, before, by, per_reading = clocks
     nothing, half, missing = np.float32(0.0), np.float32(0.5), np.float32(np.nan)
@@ -993,46 +759,26 @@ _NOMINAL = Losses().inverter_efficiency
 
 @dataclass(frozen=True, slots=True, eq=False)
 class NetFlows:
-    """What flows over the meters of some systems, without noise, and what it comes to.
+    """What flows over the meters of some systems, without noise, and what it comes to."""
 
-    Parameters
-    ----------
-    exported, imported
-        Mean power to the grid and from it in each interval, one row per system; both may be above
-        zero in an interval. [kW]
-    generated, used, sent
-        Generation, load and export of each system over the year, in the mean. [kW]
-    """
-
-    exported: Single
-    imported: Single
-    generated: Array
-    used: Array
-    sent: Array
+    exported: Single  # [kW]
+    imported: Single  # [kW]
+    generated: Array  # [kW] generation, load and export of each system over the year, in the mean
+    used: Array  # [kW] generation, load and export of each system over the year, in the mean
+    sent: Array  # [kW] generation, load and export of each system over the year, in the mean
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Generation:
-    """What systems of a cell give, as long as nothing goes wrong with their meters.
+    """What systems of a cell give, as long as nothing goes wrong with their meters."""
 
-    Parameters
-    ----------
-    roster, daylight
-        The systems and their sky.
-    dc, ac
-        DC power at each daylight instant, as ``dc_power`` gives it,
-        and mean AC power in each interval. [kW]
-    kept, clocks, per_reading
-        As for :func:`~sunveil.simulate.block_power.block_power`.
-    """
-
-    roster: SimulatedRoster
-    daylight: CellDaylight
-    dc: Single
-    ac: Single
-    kept: Single
-    clocks: tuple[Index, Index]
-    per_reading: int
+    roster: SimulatedRoster  # the systems and their sky
+    daylight: CellDaylight  # the systems and their sky
+    dc: Single  # [kW]
+    ac: Single  # [kW]
+    kept: Single  # as for block_power
+    clocks: tuple[Index, Index]  # as for block_power
+    per_reading: int  # as for block_power
 
     def take(self, rows: NDArray[np.int64]) -> Generation:
         """Return the systems at ``rows``."""
@@ -1047,21 +793,11 @@ class Generation:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Behind:
-    """What stands behind the meters of systems of a cell.
+    """What stands behind the meters of systems of a cell."""
 
-    Parameters
-    ----------
-    households
-        One for each system.
-    times
-        Their year.
-    statistics
-        How much homes of the place use.
-    """
-
-    households: SimulatedHouseholds
-    times: HouseholdTimes
-    statistics: FleetStatistics
+    households: SimulatedHouseholds  # one for each system
+    times: HouseholdTimes  # their year
+    statistics: FleetStatistics  # how much homes of the place use
 
 
 def read_net_meters(
@@ -1073,28 +809,6 @@ def read_net_meters(
     columns: NetColumns,
     rng: np.random.Generator,
 ) -> tuple[dict[str, Single], dict[str, NDArray[Any]]]:
-    """Return the readings of systems some of whose meters see the net, and what is true of these.
-
-    Parameters
-    ----------
-    power
-        What generation meters say. [kW]
-    generation
-        The generation itself.
-    behind
-        What stands behind the meters.
-    alive
-        1, 0 where a system is down, NaN in gaps; shape of ``power``.
-    columns
-        How readings are written.
-    rng
-        Source of randomness.
-
-    Returns
-    -------
-    readings, truth
-        Columns of readings, one row per system, and columns of the table of what is true.
-    """
     rows = np.flatnonzero(behind.households.net)
     households, given = behind.households.take(rows), generation.take(rows)
     loads, cooling = block_loads(households, behind.times, behind.statistics, rng=rng)
@@ -1110,19 +824,7 @@ def read_net_meters(
 def net_flows(
     generation: Generation, loads: Single, households: SimulatedHouseholds, *, step_minutes: int
 ) -> NetFlows:
-    """Return what flows over the meters of systems and their households.
-
-    Parameters
-    ----------
-    generation
-        What the systems give.
-    loads
-        What their households use at each instant. [kW]
-    households
-        The households, with their batteries.
-    step_minutes
-        Spacing of the instants. [minutes]
-    """
+    """Return what flows over the meters of systems and their households."""
     roster, daylight = generation.roster, generation.daylight
     n, readings = generation.ac.shape
     exported, imported = (np.empty((n, readings), dtype=np.float32) for _ in range(2))
@@ -1152,22 +854,9 @@ def add_net_faults(
     alive: Single,
     rng: np.random.Generator,
 ) -> None:
-    """Turn exact flows into what meters say, in place.
-
-    Noise on each register, rounded to whole watts; where a system is down its household takes all
-    from the grid; NaN where there is no reading; and what loggers make of these.
-
-    Parameters
-    ----------
-    flows
-        What flows, one row per system.
-    generation
-        What the systems give.
-    alive
-        1, 0 where a system is down, NaN in gaps.
-    rng
-        Source of randomness.
-    """
+    """Turn exact flows into what meters say, in place."""
+    # Noise on each register, rounded to whole watts; where a system is down its household takes all
+    # from the grid; NaN where there is no reading; and what loggers make of these.
     roster, down = generation.roster, alive == 0.0
     missing = np.maximum(flows.imported + generation.ac - flows.exported, np.float32(0.0))
     flows.imported[down] = missing[down]
@@ -1190,21 +879,7 @@ def truth_of_net(
     cooling: Array,
     exporting: Array,
 ) -> dict[str, NDArray[Any]]:
-    """Return the columns of the truth that tell of meters and households.
-
-    Parameters
-    ----------
-    households
-        Those of all systems of a piece.
-    rows
-        Which of them have net meters.
-    flows
-        What flows over these.
-    cooling
-        Mean power of their cooling. [kW]
-    exporting
-        Share of daylight readings in which more was generated than used.
-    """
+    """Return the columns of the truth that tell of meters and households."""
     net = households.take(rows)
 
     def put(values: Array) -> Array:

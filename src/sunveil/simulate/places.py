@@ -34,24 +34,12 @@ Tenths = tuple[int, int]
 
 @dataclass(frozen=True, slots=True)
 class Place:
-    """A site that a fleet is laid around.
+    """A site that a fleet is laid around."""
 
-    Parameters
-    ----------
-    name
-        What it is called.
-    site
-        Where it is.
-    timezone
-        The clock on the wall there.
-    weight
-        Its share of the fleet, relative to the others.
-    """
-
-    name: str
-    site: Site
-    timezone: str
-    weight: float = 1.0
+    name: str  # what it is called
+    site: Site  # where it is
+    timezone: str  # the clock on the wall there
+    weight: float = 1.0  # its share of the fleet, relative to the others
 
     def __post_init__(self) -> None:
         check_fields(self)
@@ -67,30 +55,14 @@ class Place:
 
 @dataclass(frozen=True, slots=True)
 class SimulatedCell:
-    """A square of 0.1 by 0.1 degrees whose systems share a sky.
+    """A square of 0.1 by 0.1 degrees whose systems share a sky."""
 
-    Parameters
-    ----------
-    number
-        Its place in the fleet, from 0.
-    name
-        The site that it belongs to.
-    site
-        Its centre, at multiples of 0.1 degrees.
-    timezone
-        The clock on the wall.
-    statistics
-        How its systems face and how large they are.
-    systems
-        How many there are.
-    """
-
-    number: int
-    name: str
-    site: Site
-    timezone: str
-    statistics: FleetStatistics
-    systems: int
+    number: int  # its place in the fleet, from 0
+    name: str  # the site that it belongs to
+    site: Site  # its centre, at multiples of 0.1 degrees
+    timezone: str  # the clock on the wall
+    statistics: FleetStatistics  # how its systems face and how large they are
+    systems: int  # how many there are
 
     @property
     def saves_daylight(self) -> bool:
@@ -141,22 +113,9 @@ def read_places(path: Path) -> list[Place]:
 def lay_cells(
     places: Sequence[Place], *, systems: int, cells: int | None, seed: int
 ) -> list[SimulatedCell]:
-    """Return the weather cells of a fleet, each with its number of systems.
-
-    Every site has the cell it stands in. Further cells are scattered about the sites, by weight;
-    when there are fewer cells than sites, sites are drawn by weight.
-
-    Parameters
-    ----------
-    places
-        The sites.
-    systems
-        How many systems there are in all; every cell has one at least.
-    cells
-        How many cells; when left out one for every site and for every 100 systems.
-    seed
-        The same seed gives the same cells.
-    """
+    """Return the weather cells of a fleet, each with its number of systems."""
+    # Every site has the cell it stands in. Further cells are scattered about the sites, by weight;
+    # when there are fewer cells than sites, sites are drawn by weight.
     own: dict[Tenths, Place] = {}
     for place in places:
         own.setdefault(_tenths(place.site.latitude, place.site.longitude), place)

@@ -35,19 +35,7 @@ YEAR_DAYS = 365.0
 def draw_spells(
     rng: np.random.Generator, share: float, n: int, *, days: tuple[float, float]
 ) -> tuple[Array, Array]:
-    """Return where spells begin and end, as fractions of the year; NaN for those without.
-
-    Parameters
-    ----------
-    rng
-        Source of randomness.
-    share
-        Share of systems that have one.
-    n
-        How many systems.
-    days
-        Shortest and longest spell, evenly spread in the logarithm. [days]
-    """
+    """Return where spells begin and end, as fractions of the year; NaN for those without."""
     has = rng.random(n) < share
     length = np.exp(rng.uniform(np.log(days[0]), np.log(days[1]), n)) / YEAR_DAYS
     begin = rng.random(n) * (1.0 - length)
@@ -65,17 +53,7 @@ NEGATIVE_DAYS, STUCK_DAYS, SCALE_DAYS = (3.0, 40.0), (0.5, 10.0), (28.0, 31.0)
 
 
 def draw_logger_faults(rng: np.random.Generator, rates: FaultRates, n: int) -> dict[str, Any]:
-    """Return what goes wrong with the loggers of systems, as fields of a roster.
-
-    Parameters
-    ----------
-    rng
-        Source of randomness.
-    rates
-        How many systems have which fault.
-    n
-        How many systems.
-    """
+    """Return what goes wrong with the loggers of systems, as fields of a roster."""
     fields: dict[str, Any] = {}
     for name, share, days in (
         ("negative", rates.negative, NEGATIVE_DAYS),
@@ -92,15 +70,7 @@ def draw_logger_faults(rng: np.random.Generator, rates: FaultRates, n: int) -> d
 
 
 def add_logger_faults(power: NDArray[np.float32], roster: SimulatedRoster) -> None:
-    """Turn what meters say into what loggers write, in place.
-
-    Parameters
-    ----------
-    power
-        What meters say, one row per system, NaN where there is no reading. [kW]
-    roster
-        The systems.
-    """
+    """Turn what meters say into what loggers write, in place."""
     for row, spell in _spells(power, roster.negative_begin, roster.negative_end):
         spell *= np.float32(-roster.negative_depth[row])
     for _, spell in _spells(power, roster.stuck_begin, roster.stuck_end):
@@ -157,15 +127,7 @@ DUAL_AXIS = 0.1
 
 
 def ridge_azimuths(rng: np.random.Generator, azimuth: Array) -> Array:
-    """Return azimuths of first planes turned so that both sides of their ridges see the sun.
-
-    Parameters
-    ----------
-    rng
-        Source of randomness.
-    azimuth
-        The azimuths as drawn for single planes. [degrees]
-    """
+    """Return azimuths of first planes turned so that both sides of their ridges see the sun."""
     n = len(azimuth)
     side = np.where(rng.random(n) < 0.5, 90.0, -90.0)
     polar = np.abs(np.cos(np.radians(azimuth))) > np.sqrt(0.5)
@@ -176,18 +138,7 @@ def ridge_azimuths(rng: np.random.Generator, azimuth: Array) -> Array:
 def second_planes(
     rng: np.random.Generator, azimuth: Array, tilt: Array, *, turn: Array
 ) -> tuple[Array, Array]:
-    """Return azimuth and tilt of second planes, about as steep as the first. [degrees]
-
-    Parameters
-    ----------
-    rng
-        Source of randomness.
-    azimuth, tilt
-        The first planes. [degrees]
-    turn
-        From the first to the second: half a turn about a ridge, a quarter about a corner; NaN where
-        there is none. [degrees]
-    """
+    """Return azimuth and tilt of second planes, about as steep as the first. [degrees]"""
     n = len(azimuth)
     turned = azimuth + turn + TURN_SPREAD * rng.standard_normal(n)
     like = np.clip(tilt + TILT_SPREAD * rng.standard_normal(n), 0.0, TILT_EDGES[-1])
@@ -243,43 +194,16 @@ def sectors_of(azimuth: Array) -> NDArray[np.int32]:
 
 
 def box_skyline(middle: Array, width: Array, height: Array) -> Skyline:
-    """Return the skylines of one obstacle each, nothing where its height is NaN.
-
-    Parameters
-    ----------
-    middle, width, height
-        Direction, width and height of the obstacles. [degrees]
-
-    Returns
-    -------
-    numpy.ndarray
-        Elevation of the skyline, shape (obstacles, ``SECTORS``). [degrees]
-    """
+    """Return the skylines of one obstacle each, nothing where its height is NaN."""
     away = _away(np.nan_to_num(middle))
     inside = away <= np.nan_to_num(width)[..., None] / 2.0
     return np.where(inside, np.nan_to_num(height)[..., None], 0.0).astype(np.float32)
 
 
 def draw_skylines(rng: np.random.Generator, share: float, n: int) -> Skyline:
-    """Return the skylines of systems, flat for those that have none.
-
-    Hills are low and wide, up to 10 degrees. In front of them stand up to six trees or houses, most
-    of them below 30 degrees, in any direction. They hide the sun, not the rest of the sky.
-
-    Parameters
-    ----------
-    rng
-        Source of randomness.
-    share
-        Share of systems that have one.
-    n
-        How many systems.
-
-    Returns
-    -------
-    numpy.ndarray
-        Elevation of the skyline, shape (n, ``SECTORS``). [degrees]
-    """
+    """Return the skylines of systems, flat for those that have none."""
+    # Hills are low and wide, up to 10 degrees. In front of them stand up to six trees or houses,
+    # most of them below 30 degrees, in any direction. They hide the sun, not the rest of the sky.
     has = rng.random(n) < share
     around = np.radians(SECTOR_DEGREES) * (np.arange(SECTORS) + 0.5)
     phases = rng.uniform(0.0, 2.0 * np.pi, (3, n))
@@ -319,19 +243,7 @@ Index = NDArray[np.int32]
 def draw_clocks(
     rng: np.random.Generator, rates: FaultRates, n: int, *, saves_daylight: bool
 ) -> NDArray[np.int64]:
-    """Return the clocks of systems, as places in ``CLOCKS``.
-
-    Parameters
-    ----------
-    rng
-        Source of randomness.
-    rates
-        The share of each clock.
-    n
-        How many systems.
-    saves_daylight
-        Whether the clock on the wall does; where it does not, none of theirs does.
-    """
+    """Return the clocks of systems, as places in ``CLOCKS``."""
     drawn = rng.choice(len(CLOCKS), size=n, p=[rates.clocks[clock] for clock in CLOCKS])
     if not saves_daylight:
         drawn[drawn == CLOCKS.index(SimulatedClock.DAYLIGHT_SAVING)] = DECLARED
@@ -341,19 +253,8 @@ def draw_clocks(
 def draw_clock_steps(
     rng: np.random.Generator, rates: FaultRates, clock: NDArray[np.int64]
 ) -> dict[str, Any]:
-    """Return the clocks before and after a step, and when it comes, as fields of a roster.
-
-    A clock that steps is right on one side of its step and an hour off on the other.
-
-    Parameters
-    ----------
-    rng
-        Source of randomness.
-    rates
-        How many clocks step.
-    clock
-        The clocks, as places in ``CLOCKS``.
-    """
+    """Return the clocks before and after a step, and when it comes, as fields of a roster."""
+    # A clock that steps is right on one side of its step and an hour off on the other.
     n = len(clock)
     off = [CLOCKS.index(each) for each in (SimulatedClock.HOUR_FAST, SimulatedClock.HOUR_SLOW)]
     steps = rng.random(n) < rates.clock_steps
@@ -369,30 +270,9 @@ def draw_clock_steps(
 def clock_sources(
     times: pd.DatetimeIndex, timezone: str, *, interval_minutes: int, step_minutes: int
 ) -> tuple[Index, Index]:
-    """Return for each clock which instants of a sky stand at each instant of its stamps.
-
-    -1 where none does: before a slow clock's year begins, and in the hour that is skipped in
-    spring. Of the hour that comes twice in autumn the first is kept, as meters that overwrite do.
-
-    Parameters
-    ----------
-    times
-        Middles of the sky's steps over the year, in UTC.
-    timezone
-        The clock on the wall, whose daylight saving may be left in.
-    interval_minutes
-        Interval of the meters. [minutes]
-    step_minutes
-        Spacing of the sky. [minutes]
-
-    Returns
-    -------
-    sources
-        Indices of instants, shape (clocks, instants), the clocks in the order of ``CLOCKS``.
-    before
-        For each clock 1 where half of what is read comes from the instant before its source, since
-        it is off by half a step of the sky; else 0.
-    """
+    """Return for each clock which instants of a sky stand at each instant of its stamps."""
+    # -1 where none does: before a slow clock's year begins, and in the hour that is skipped in
+    # spring. Of the hour that comes twice in autumn the first is kept, as meters that overwrite do.
     ahead: dict[SimulatedClock, Any] = {
         SimulatedClock.DECLARED: 0,
         SimulatedClock.HOUR_FAST: 60,
@@ -461,63 +341,28 @@ WHITENESS = 3.25
 
 @dataclass(frozen=True, slots=True, eq=False)
 class CellDays:
-    """What the days of a cell bring to all its systems, one value per local day.
+    """What the days of a cell bring to all its systems, one value per local day."""
 
-    Parameters
-    ----------
-    since_rain
-        Days since rain last washed the modules.
-    snow
-        Whether snow falls that covers them.
-    slide
-        How much of a vertical module's snow slides off, as a share of its height.
-    melt
-        How much of the snow melts.
-    whiteness
-        What the ground's albedo is multiplied by: more than 1 while snow lies.
-    """
-
-    since_rain: NDArray[np.int64]
-    snow: NDArray[np.bool_]
-    slide: Array
-    melt: Array
-    whiteness: Array
+    since_rain: NDArray[np.int64]  # days since rain last washed the modules
+    snow: NDArray[np.bool_]  # whether snow falls that covers them
+    slide: Array  # how much of a vertical module's snow slides off, as a share of its height
+    melt: Array  # how much of the snow melts
+    whiteness: Array  # what the ground's albedo is multiplied by: more than 1 while snow lies
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Wear:
-    """What is left of the DC power of systems.
+    """What is left of the DC power of systems."""
 
-    Parameters
-    ----------
-    kept
-        Share of DC power that is left, shape (systems, days).
-    snow_days
-        On how many days of the year snow took some of it.
-    soiling_loss
-        What dirt took, in the mean over the year.
-    """
-
-    kept: NDArray[np.float32]
-    snow_days: NDArray[np.int64]
-    soiling_loss: Array
+    kept: NDArray[np.float32]  # share of DC power that is left, shape (systems, days)
+    snow_days: NDArray[np.int64]  # on how many days of the year snow took some of it
+    soiling_loss: Array  # what dirt took, in the mean over the year
 
 
 def draw_cell_days(sky: TrueSky, rates: FaultRates, *, rng: np.random.Generator) -> CellDays:
-    """Return when it rains and snows on a cell, and how snow leaves.
-
-    Rain and snow fall on dull days, snow below freezing. Where there is a dry season, no rain falls
-    in it.
-
-    Parameters
-    ----------
-    sky
-        The cell's sky.
-    rates
-        How often it snows on a dull day, and how many cells have a dry season.
-    rng
-        Source of randomness.
-    """
+    """Return when it rains and snows on a cell, and how snow leaves."""
+    # Rain and snow fall on dull days, snow below freezing. Where there is a dry season, no rain
+    # falls in it.
     weather, day = sky.weather, sky.day
     dull = dull_days(day, sky.clear_index, weather.ghi)
     an_instant = SLIDE_AN_HOUR * weather.step_minutes / 60.0
@@ -554,17 +399,7 @@ def _lies(snow: NDArray[np.bool_], melt: Array) -> NDArray[np.bool_]:
 
 
 def draw_wear(rng: np.random.Generator, rates: FaultRates, n: int) -> dict[str, Any]:
-    """Return what decides how systems wear, as fields of a roster.
-
-    Parameters
-    ----------
-    rng
-        Source of randomness.
-    rates
-        How fast they soil and age, and how many lose a string.
-    n
-        How many systems.
-    """
+    """Return what decides how systems wear, as fields of a roster."""
     yearly = rates.degradation + rates.degradation_spread * rng.standard_normal(n)
     begin, end = draw_spells(rng, rates.dead_strings, n, days=DEAD_STRING_DAYS)
     strings = rng.integers(2, 9, n)
@@ -580,25 +415,15 @@ def draw_wear(rng: np.random.Generator, rates: FaultRates, n: int) -> dict[str, 
 
 
 def mean_wear(rates: FaultRates) -> float:
-    """Return what dirt and age take from a fleet in the mean.
-
-    Nominal losses are those of running systems, dirty and not new; what is simulated of these is
-    taken out of a system's other losses, so that fleets have the nominal ones in the mean.
-    """
+    """Return what dirt and age take from a fleet in the mean."""
+    # Nominal losses are those of running systems, dirty and not new; what is simulated of these is
+    # taken out of a system's other losses, so that fleets have the nominal ones in the mean.
     soiling = NOMINAL_SOILING if rates.soiling > 0.0 else 0.0
     return soiling + rates.degradation * rates.oldest_years / 2.0
 
 
 def wear_down(roster: SimulatedRoster, days: CellDays) -> Wear:
-    """Return what is left of the DC power of systems on each day of the year.
-
-    Parameters
-    ----------
-    roster
-        The systems.
-    days
-        What the days of their cell bring.
-    """
+    """Return what is left of the DC power of systems on each day of the year."""
     number = np.arange(len(days.snow))
     years = roster.age_years[:, None] + number / YEAR_DAYS
     aged = 1.0 - np.minimum(roster.degradation[:, None] * years, 0.5)
@@ -644,94 +469,40 @@ Whole = NDArray[np.int64]
 
 @dataclass(frozen=True, slots=True, eq=False)
 class SimulatedRoster:
-    """The systems of one simulated cell, as one array for each of their properties.
+    """The systems of one simulated cell, as one array for each of their properties."""
 
-    Parameters
-    ----------
-    latitude, longitude
-        Where each system is. [degrees]
-    feeder
-        Number of the feeder that it hangs on, from 0 in each cell.
-    surface_azimuth, surface_tilt
-        Its plane, or the first of two. [degrees]
-    second_azimuth, second_tilt
-        Its second plane; NaN where there is none. [degrees]
-    first_share
-        Share of the capacity on the first plane.
-    dc_capacity_kw, dc_ac_ratio
-        DC nameplate capacity [kW], and its ratio to the inverter's limit.
-    losses, gamma_pdc, albedo
-        As in :class:`~sunveil.simulate.fault_rates.SystemTruth`.
-    mount
-        Its place in ``MOUNTS``.
-    tracker
-        ``FIXED``, ``SINGLE_AXIS`` or ``TWO_AXES``.
-    axis_azimuth, backtrack, gcr, max_angle
-        As in :class:`~sunveil.simulate.fault_rates.Tracker`; they mean something of ``SINGLE_AXIS``
-        alone.
-    clock, later_clock, clock_step
-        Its clocks before and after a step, as places in ``CLOCKS``, and when the step comes, as a
-        fraction of the year; without a step the two are the same and it is NaN.
-    noise
-        Standard deviation of the relative error of its readings.
-    shade_azimuth, shade_width, shade_elevation
-        Middle, width and height of the obstacle on the sun's side; NaN where there is none.
-        [degrees]
-    skyline
-        Elevation below which the sun is hidden, by all that stands around it, obstacle and all,
-        shape (systems, ``SECTORS``). [degrees]
-    begin, end
-        Where its record begins and ends within the year, as fractions.
-    soiling, degradation, age_years
-        Loss of DC power by each day without rain, by each year of its age, and its age when the
-        year begins. [1, 1, years]
-    snow_strings
-        Strings above each other, each of which gives nothing while snow covers a part of it.
-    dead_share, dead_begin, dead_end
-        Share of its strings that die, and from when to when, as fractions of the year; NaN for
-        never.
-    negative_begin, negative_end, negative_depth
-        When its readings have the wrong sign, as fractions, and how large they then are.
-    stuck_begin, stuck_end
-        When its logger repeats one reading.
-    scale_begin, scale_end, scale_factor
-        When its logger writes another scale, and which.
-    sentinel
-        What stands for missing readings; NaN where nothing does.
-    """
-
-    latitude: Array
-    longitude: Array
-    feeder: Whole
-    surface_azimuth: Array
-    surface_tilt: Array
-    second_azimuth: Array
-    second_tilt: Array
-    first_share: Array
-    dc_capacity_kw: Array
-    dc_ac_ratio: Array
-    losses: Array
-    gamma_pdc: Array
-    albedo: Array
-    mount: Whole
-    tracker: Whole
-    axis_azimuth: Array
-    backtrack: NDArray[np.bool_]
-    gcr: Array
-    max_angle: Array
+    latitude: Array  # [degrees] where each system is
+    longitude: Array  # [degrees] where each system is
+    feeder: Whole  # number of the feeder that it hangs on, from 0 in each cell
+    surface_azimuth: Array  # [degrees] its plane, or the first of two
+    surface_tilt: Array  # [degrees] its plane, or the first of two
+    second_azimuth: Array  # [degrees] its second plane; NaN where there is none
+    second_tilt: Array  # [degrees] its second plane; NaN where there is none
+    first_share: Array  # share of the capacity on the first plane
+    dc_capacity_kw: Array  # DC nameplate capacity [kW], and its ratio to the inverter's limit
+    dc_ac_ratio: Array  # DC nameplate capacity [kW], and its ratio to the inverter's limit
+    losses: Array  # as in SystemTruth
+    gamma_pdc: Array  # as in SystemTruth
+    albedo: Array  # as in SystemTruth
+    mount: Whole  # its place in `MOUNTS`
+    tracker: Whole  # `FIXED`, `SINGLE_AXIS` or `TWO_AXES`
+    axis_azimuth: Array  # as in Tracker; they mean something of `SINGLE_AXIS` alone
+    backtrack: NDArray[np.bool_]  # as in Tracker; they mean something of `SINGLE_AXIS` alone
+    gcr: Array  # as in Tracker; they mean something of `SINGLE_AXIS` alone
+    max_angle: Array  # as in Tracker; they mean something of `SINGLE_AXIS` alone
     clock: Whole
     later_clock: Whole
     clock_step: Array
-    noise: Array
-    shade_azimuth: Array
-    shade_width: Array
-    shade_elevation: Array
-    skyline: Skyline
-    begin: Array
-    end: Array
-    soiling: Array
-    degradation: Array
-    age_years: Array
+    noise: Array  # standard deviation of the relative error of its readings
+    shade_azimuth: Array  # [degrees]
+    shade_width: Array  # [degrees]
+    shade_elevation: Array  # [degrees]
+    skyline: Skyline  # [degrees]
+    begin: Array  # where its record begins and ends within the year, as fractions
+    end: Array  # where its record begins and ends within the year, as fractions
+    soiling: Array  # [1, 1, years]
+    degradation: Array  # [1, 1, years]
+    age_years: Array  # [1, 1, years]
     snow_strings: Whole
     dead_share: Array
     dead_begin: Array
@@ -739,12 +510,12 @@ class SimulatedRoster:
     negative_begin: Array
     negative_end: Array
     negative_depth: Array
-    stuck_begin: Array
-    stuck_end: Array
-    scale_begin: Array
-    scale_end: Array
-    scale_factor: Array
-    sentinel: Array
+    stuck_begin: Array  # when its logger repeats one reading
+    stuck_end: Array  # when its logger repeats one reading
+    scale_begin: Array  # when its logger writes another scale, and which
+    scale_end: Array  # when its logger writes another scale, and which
+    scale_factor: Array  # when its logger writes another scale, and which
+    sentinel: Array  # what stands for missing readings; NaN where nothing does
 
     def __len__(self) -> int:
         return len(self.latitude)
@@ -758,17 +529,7 @@ class SimulatedRoster:
         return SimulatedRoster(**{f.name: getattr(self, f.name)[rows] for f in fields(self)})
 
     def truth(self, row: int, *, cell: SimulatedCell, system_id: str = "one") -> SystemTruth:
-        """Return one system as the rest of the simulator knows it, under the sky of its cell.
-
-        Parameters
-        ----------
-        row
-            Which system.
-        cell
-            The cell it stands in.
-        system_id
-            What to call it.
-        """
+        """Return one system as the rest of the simulator knows it, under the sky of its cell."""
         first = Plane(float(self.surface_azimuth[row]), float(self.surface_tilt[row]))
         share = float(self.first_share[row])
         planes: tuple[tuple[Plane, float], ...] = ((first, share),)
@@ -814,20 +575,9 @@ class SimulatedRoster:
 def draw_roster(
     cell: SimulatedCell, rates: FaultRates, *, rng: np.random.Generator
 ) -> SimulatedRoster:
-    """Return the systems of a cell, drawn like a real fleet's.
-
-    Planes, capacities, ratios and mounts are drawn as :func:`~sunveil.simulate.draw_systems`
-    does; south of the equator the planes are turned to face it.
-
-    Parameters
-    ----------
-    cell
-        The cell, with how many systems it has.
-    rates
-        How often systems have faults, second planes and trackers.
-    rng
-        Source of randomness.
-    """
+    """Return the systems of a cell, drawn like a real fleet's."""
+    # Planes, capacities, ratios and mounts are drawn as draw_systems does; south of the equator the
+    # planes are turned to face it.
     n = cell.systems
     # what real records have besides is drawn apart: a plain fleet's systems stay what they were
     apart, mounting = rng.spawn(2)
@@ -970,11 +720,9 @@ MOST_MINUTES = 5_256_000.0
 
 @checked
 def daylight_saving_stamps(series: pd.Series, timezone: str) -> pd.Series:
-    """Return readings whose stamps run an hour ahead while the wall clock saves daylight.
-
-    The index still claims standard time. Of the hour that comes twice in autumn the first is kept,
-    as meters that overwrite do.
-    """
+    """Return readings whose stamps run an hour ahead while the wall clock saves daylight."""
+    # The index still claims standard time. Of the hour that comes twice in autumn the first is
+    # kept, as meters that overwrite do.
     index = _index(series)
     ahead = [stamp.dst() or timedelta(0) for stamp in index.tz_convert(_zone(timezone))]
     moved = series.set_axis(index + pd.TimedeltaIndex(ahead).as_unit(index.unit))
@@ -1004,23 +752,7 @@ def missing_and_snow(
     spells: int = 5,
     winter: tuple[int, ...] = (12, 1, 2),
 ) -> pd.Series:
-    """Return a record with whole days missing and spells of snow in winter.
-
-    Parameters
-    ----------
-    series
-        The readings.
-    seed
-        Of what is missing and when it snows.
-    timezone
-        The clock whose days these are.
-    missing
-        Fraction of days without any reading.
-    spells
-        Spells of 2 to 6 days in winter with readings of zero.
-    winter
-        Months when it snows; others for the southern hemisphere.
-    """
+    """Return a record with whole days missing and spells of snow in winter."""
     whole("seed", seed, low=0, high=HIGHEST_SEED)
     number("missing", missing, low=0.0, high=1.0)
     whole("spells", spells, low=0, high=1000)

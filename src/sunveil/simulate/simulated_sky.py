@@ -24,17 +24,7 @@ from sunveil.weather.weather_data import Weather, utc_seconds
 
 
 def autoregressive(rng: np.random.Generator, size: int, *, correlation: float) -> Array:
-    """Return a stationary AR(1) series of unit variance.
-
-    Parameters
-    ----------
-    rng
-        Source of randomness.
-    size
-        Number of values.
-    correlation
-        Correlation between neighbours, in [0, 1).
-    """
+    """Return a stationary AR(1) series of unit variance."""
     shocks = rng.standard_normal(size)
     shocks[1:] *= math.sqrt(1.0 - correlation**2)
     return np.asarray(lfilter([1.0], [1.0, -correlation], shocks), dtype=np.float64)
@@ -43,56 +33,22 @@ def autoregressive(rng: np.random.Generator, size: int, *, correlation: float) -
 def correlated_noise(
     rng: np.random.Generator, size: int, *, step_minutes: float, memory_minutes: float
 ) -> Array:
-    """Return an AR(1) series of unit variance whose memory is given in time.
-
-    Parameters
-    ----------
-    rng
-        Source of randomness.
-    size
-        Number of values.
-    step_minutes
-        Spacing of the values. [minutes]
-    memory_minutes
-        Time after which the correlation has fallen to 1/e. [minutes]
-    """
+    """Return an AR(1) series of unit variance whose memory is given in time."""
     return autoregressive(rng, size, correlation=math.exp(-step_minutes / memory_minutes))
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class SolarCalendar:
-    """The days of a place by its own sun, so that a day's weather does not change at noon.
+    """The days of a place by its own sun, so that a day's weather does not change at noon."""
 
-    Parameters
-    ----------
-    index
-        Number of the local day of each instant, from 0.
-    hour
-        Local mean solar time of each instant. [h]
-    days
-        Number of local days.
-    season
-        From 0 to 1 through the year from the depth of winter, one per local day.
-    """
-
-    index: NDArray[np.int64]
-    hour: Array
-    days: int
-    season: Array
+    index: NDArray[np.int64]  # number of the local day of each instant, from 0
+    hour: Array  # [h] local mean solar time of each instant
+    days: int  # number of local days
+    season: Array  # from 0 to 1 through the year from the depth of winter, one per local day
 
     @classmethod
     def of(cls, times: pd.DatetimeIndex, *, latitude: float, longitude: float) -> SolarCalendar:
-        """Return the calendar of a place over ``times``.
-
-        Parameters
-        ----------
-        times
-            The instants, in UTC.
-        latitude
-            Which hemisphere's seasons. [degrees]
-        longitude
-            By which the mean sun tells the time. [degrees]
-        """
+        """Return the calendar of a place over ``times``."""
         first = times[0].normalize() - pd.Timedelta(days=1)
         hours = (times - first).total_seconds().to_numpy() / 3600.0 + longitude / 15.0
         index = (hours // 24.0).astype(np.int64)
@@ -114,28 +70,13 @@ SMOG_DEPTHS = (0.35, 0.6)
 
 @dataclass(frozen=True, slots=True)
 class SkyTraits:
-    """What is peculiar to the air of a place.
-
-    Parameters
-    ----------
-    turbidity_spread
-        Lognormal spread of a place's factor on the turbidity of the maps, the same all year.
-    winter_turbidity
-        Logarithm of the factor on turbidity in the depth of winter; its inverse acts at the height
-        of summer.
-    smog
-        Share of the light that haze takes in the depth of winter, in the mean; none in summer.
-    own_climate
-        Whether the air is as warm as is usual at the place, or by its latitude and height alone.
-    swing
-        What is added to the temperature of summer and taken from that of winter. [K]
-    """
+    """What is peculiar to the air of a place."""
 
     turbidity_spread: float = 0.15
     winter_turbidity: float = 0.0
     smog: float = 0.0
     own_climate: bool = False
-    swing: float = 0.0
+    swing: float = 0.0  # [K]
 
 
 def draw_traits(rates: FaultRates, *, rng: np.random.Generator) -> SkyTraits:
@@ -151,17 +92,7 @@ def draw_traits(rates: FaultRates, *, rng: np.random.Generator) -> SkyTraits:
 
 
 def map_turbidity(site: Site, year: int, *, days: int) -> Array:
-    """Return the Linke turbidity of pvlib's maps on each day of a year.
-
-    Parameters
-    ----------
-    site
-        Where.
-    year
-        Calendar year.
-    days
-        How many local days.
-    """
+    """Return the Linke turbidity of pvlib's maps on each day of a year."""
     months = pd.date_range(f"{year}-01-01", periods=12, freq="MS", tz="UTC") + pd.Timedelta(days=14)
     maps = pvlib.clearsky.lookup_linke_turbidity(
         months, site.latitude, site.longitude, interp_turbidity=False
@@ -178,21 +109,7 @@ def draw_turbidity(
     calendar: SolarCalendar,
     traits: SkyTraits,
 ) -> Array:
-    """Return the Linke turbidity of each local day: maps, a site's factor, season and weather.
-
-    Parameters
-    ----------
-    site
-        Where; pvlib's maps give the climatology.
-    year
-        Calendar year.
-    rng
-        Source of randomness.
-    calendar
-        The local days.
-    traits
-        How the place differs from the maps.
-    """
+    """Return the Linke turbidity of each local day: maps, a site's factor, season and weather."""
     climatology = map_turbidity(site, year, days=calendar.days)
     factor = np.exp(traits.turbidity_spread * rng.standard_normal())
     weather = np.exp(0.12 * autoregressive(rng, calendar.days, correlation=0.8))
@@ -201,19 +118,8 @@ def draw_turbidity(
 
 
 def draw_smog(rng: np.random.Generator, calendar: SolarCalendar, *, smog: float) -> Array:
-    """Return the share of light that smog leaves on each local day.
-
-    It is thickest in the depth of winter, gone in summer, and comes and goes over some days.
-
-    Parameters
-    ----------
-    rng
-        Source of randomness.
-    calendar
-        The local days.
-    smog
-        Share of the light that is taken in the depth of winter, in the mean.
-    """
+    """Return the share of light that smog leaves on each local day."""
+    # It is thickest in the depth of winter, gone in summer, and comes and goes over some days.
     thickness = -np.log1p(-smog) * np.maximum(-calendar.summer, 0.0)
     spells = np.exp(0.4 * autoregressive(rng, calendar.days, correlation=0.7))
     return np.asarray(np.exp(-thickness * spells))
@@ -222,19 +128,7 @@ def draw_smog(rng: np.random.Generator, calendar: SolarCalendar, *, smog: float)
 def usual_air(
     site: Site, times: pd.DatetimeIndex, calendar: SolarCalendar, *, traits: SkyTraits
 ) -> Array:
-    """Return the air temperature of a place without its weather [°C].
-
-    Parameters
-    ----------
-    site
-        Where.
-    times
-        The instants, in UTC.
-    calendar
-        Their local days.
-    traits
-        Whether the climate is the place's own, and how its seasons differ from that.
-    """
+    """Return the air temperature of a place without its weather [°C]."""
     swing = (traits.swing * calendar.summer)[calendar.index]
     if traits.own_climate:
         return np.asarray(swing + climate_temperature(site, times))
@@ -257,25 +151,13 @@ TEMPERATURE = 12.0
 
 @dataclass(frozen=True, slots=True, eq=False)
 class SunPath:
-    """The sun as seen from the centre of the Earth.
+    """The sun as seen from the centre of the Earth."""
 
-    Parameters
-    ----------
-    times
-        The instants, in UTC.
-    radius
-        Distance of the sun. [astronomical units]
-    sidereal
-        Apparent sidereal time at Greenwich. [degrees]
-    ascension, declination
-        Apparent place of the sun. [degrees]
-    """
-
-    times: pd.DatetimeIndex
-    radius: Array
-    sidereal: Array
-    ascension: Array
-    declination: Array
+    times: pd.DatetimeIndex  # the instants, in UTC
+    radius: Array  # [astronomical units] distance of the sun
+    sidereal: Array  # [degrees] apparent sidereal time at Greenwich
+    ascension: Array  # [degrees] apparent place of the sun
+    declination: Array  # [degrees] apparent place of the sun
 
     @classmethod
     def of(cls, times: pd.DatetimeIndex) -> SunPath:
@@ -307,42 +189,20 @@ class SunPath:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class ClearSky:
-    """Ineichen's clear sky with the sun's position.
+    """Ineichen's clear sky with the sun's position."""
 
-    Parameters
-    ----------
-    zenith, azimuth
-        Apparent position of the sun. [degrees]
-    dni_extra
-        Irradiance outside the atmosphere. [W/m²]
-    ghi, dni, dhi
-        Clear-sky irradiance. [W/m²]
-    """
-
-    zenith: Array
-    azimuth: Array
-    dni_extra: Array
-    ghi: Array
-    dni: Array
-    dhi: Array
+    zenith: Array  # [degrees] apparent position of the sun
+    azimuth: Array  # [degrees] apparent position of the sun
+    dni_extra: Array  # [W/m²] irradiance outside the atmosphere
+    ghi: Array  # [W/m²] clear-sky irradiance
+    dni: Array  # [W/m²] clear-sky irradiance
+    dhi: Array  # [W/m²] clear-sky irradiance
 
 
 def clear_sky(
     site: Site, times: pd.DatetimeIndex, *, turbidity: Array, path: SunPath | None = None
 ) -> ClearSky:
-    """Return the clear sky over a site under a Linke turbidity per instant.
-
-    Parameters
-    ----------
-    site
-        Where.
-    times
-        The instants, in UTC.
-    turbidity
-        Linke turbidity at each of them.
-    path
-        The sun over the same times, made once where many sites share them; computed when left out.
-    """
+    """Return the clear sky over a site under a Linke turbidity per instant."""
     zenith, azimuth = _sun(site, times) if path is None else path.over(site)
     pressure = pvlib.atmosphere.alt2pres(site.height)
     airmass = pvlib.atmosphere.get_absolute_airmass(
@@ -368,12 +228,10 @@ def _sun(site: Site, times: pd.DatetimeIndex) -> tuple[Array, Array]:
 
 
 def split_beam(sky: ClearSky, clear_index: Array) -> tuple[Array, Array, Array]:
-    """Return GHI, DNI and DHI under clouds [W/m²].
-
-    Erbs-Driesse tells by how much the beam falls against its own clear value, and Ineichen's
-    beam falls by as much: clear instants are Ineichen's to the last digit. Light that cloud edges
-    add is diffuse.
-    """
+    """Return GHI, DNI and DHI under clouds [W/m²]."""
+    # Erbs-Driesse tells by how much the beam falls against its own clear value, and Ineichen's beam
+    # falls by as much: clear instants are Ineichen's to the last digit. Light that cloud edges add
+    # is diffuse.
     ghi = sky.ghi * clear_index
     beams = [
         pvlib.irradiance.erbs_driesse(g, sky.zenith, dni_extra=sky.dni_extra)["dni"]
@@ -389,38 +247,17 @@ def split_beam(sky: ClearSky, clear_index: Array) -> tuple[Array, Array, Array]:
 
 @dataclass(frozen=True, slots=True)
 class SatelliteErrors:
-    """How wrong a satellite product is: standard deviations between sites unless said otherwise.
+    """How wrong a satellite product is: standard deviations between sites unless said otherwise."""
 
-    Parameters
-    ----------
-    turbidity_bias
-        Of the factor on turbidity, lognormal.
-    turbidity_drift
-        Of the slow drift of turbidity within a site, correlated over about 50 days.
-    turbidity_noise
-        Of what is missed of each day's turbidity within a site.
-    ghi_bias, dni_bias
-        Of the factors on GHI and DNI, on top of what turbidity does.
-    cloud_depth
-        Of the relative error of a cloud's depth, within a site, correlated over an hour.
-    cloud_shift
-        Of how early or late clouds are seen, within a site: they are misplaced by their height
-        and by the pixels, and drift over. [minutes]
-    lost_cloud
-        Smeared loss of light below which a cloud is not seen.
-    temperature
-        Of the air temperature, half of its variance between sites, half within. [K]
-    """
-
-    turbidity_bias: float = 0.15
+    turbidity_bias: float = 0.15  # of the factor on turbidity, lognormal
     turbidity_drift: float = 0.05
-    turbidity_noise: float = 0.08
-    ghi_bias: float = 0.02
-    dni_bias: float = 0.03
+    turbidity_noise: float = 0.08  # of what is missed of each day's turbidity within a site
+    ghi_bias: float = 0.02  # of the factors on GHI and DNI, on top of what turbidity does
+    dni_bias: float = 0.03  # of the factors on GHI and DNI, on top of what turbidity does
     cloud_depth: float = 0.3
-    cloud_shift: float = 12.0
-    lost_cloud: float = 0.05
-    temperature: float = 1.5
+    cloud_shift: float = 12.0  # [minutes]
+    lost_cloud: float = 0.05  # smeared loss of light below which a cloud is not seen
+    temperature: float = 1.5  # [K]
 
     def __post_init__(self) -> None:
         check_fields(self)
@@ -435,21 +272,7 @@ def simulate_satellite(
     clear_index: Array,
     errors: SatelliteErrors,
 ) -> Weather:
-    """Return a satellite product's snapshots of a sky.
-
-    Parameters
-    ----------
-    true
-        The sky.
-    rng
-        Source of randomness.
-    times
-        Instants of the snapshots.
-    turbidity, clear_index
-        True Linke turbidity and clear-sky index at the instants of ``true``.
-    errors
-        How wrong the product is.
-    """
+    """Return a satellite product's snapshots of a sky."""
     here, there = _seconds(true.times), _seconds(times)
 
     def at_snapshots(values: Array) -> Array:
@@ -494,22 +317,9 @@ def smear_clouds(
     step_minutes: float,
     errors: SatelliteErrors,
 ) -> Array:
-    """Return the clear-sky index as seen through pixels of some kilometres.
-
-    Clouds are smeared over 30 to 60 minutes, a width of the site, and misplaced; their depth is
-    misjudged; what is small after smearing is not seen, and light added by cloud edges never is.
-
-    Parameters
-    ----------
-    rng
-        Source of randomness.
-    clear_index
-        True clear-sky index at even instants.
-    step_minutes
-        Their spacing. [minutes]
-    errors
-        How wrong the product is.
-    """
+    """Return the clear-sky index as seen through pixels of some kilometres."""
+    # Clouds are smeared over 30 to 60 minutes, a width of the site, and misplaced; their depth is
+    # misjudged; what is small after smearing is not seen, and light added by cloud edges never is.
     loss = 1.0 - np.minimum(clear_index, 1.0)
     # a Gaussian of standard deviation s is as wide as a box of s times the root of 12
     width = rng.uniform(30.0, 60.0) / np.sqrt(12.0)
@@ -541,24 +351,12 @@ CLEAR, PARTLY, OVERCAST = 0, 1, 2
 
 @dataclass(frozen=True, slots=True, eq=False)
 class SimulatedSky:
-    """A true sky, and what a satellite product says of it.
+    """A true sky, and what a satellite product says of it."""
 
-    Parameters
-    ----------
-    true
-        The weather that makes the power, with the sun's position.
-    satellite
-        The weather that an inference is given.
-    clear_index
-        GHI over clear-sky GHI at each instant of ``true``.
-    day
-        Number of the local day of each instant of ``true``.
-    """
-
-    true: Weather
-    satellite: Weather
-    clear_index: Array
-    day: NDArray[np.int64]
+    true: Weather  # the weather that makes the power, with the sun's position
+    satellite: Weather  # the weather that an inference is given
+    clear_index: Array  # GHI over clear-sky GHI at each instant of `true`
+    day: NDArray[np.int64]  # number of the local day of each instant of `true`
 
     def __post_init__(self) -> None:
         check_fields(self)
@@ -612,22 +410,12 @@ def simulate_sky(
 
 @dataclass(frozen=True, slots=True, eq=False)
 class TrueSky:
-    """The sky that makes the power.
+    """The sky that makes the power."""
 
-    Parameters
-    ----------
-    weather
-        The weather that makes the power, with the sun's position.
-    turbidity, clear_index
-        Linke turbidity, and what clouds leave of clear-sky GHI, at each instant.
-    day
-        Number of the local day of each instant.
-    """
-
-    weather: Weather
-    turbidity: Array
-    clear_index: Array
-    day: NDArray[np.int64]
+    weather: Weather  # the weather that makes the power, with the sun's position
+    turbidity: Array  # linke turbidity, and what clouds leave of clear-sky GHI, at each instant
+    clear_index: Array  # linke turbidity, and what clouds leave of clear-sky GHI, at each instant
+    day: NDArray[np.int64]  # number of the local day of each instant
 
 
 def simulate_true_sky(
@@ -640,18 +428,7 @@ def simulate_true_sky(
     path: SunPath | None = None,
     traits: SkyTraits | None = None,
 ) -> TrueSky:
-    """Return the true sky of :func:`simulate_sky` without what a satellite says of it.
-
-    Parameters
-    ----------
-    site, year, seed, step_minutes, clear_days
-        As for :func:`simulate_sky`.
-    path
-        The sun over ``interval_middles(year, step_minutes)``, made once where many sites share a
-        year.
-    traits
-        What is peculiar to the air of the place; a usual one's when left out.
-    """
+    """Return the true sky of :func:`simulate_sky` without what a satellite says of it."""
     if step_minutes < 1 or 60 % step_minutes:
         raise ParameterError(f"step_minutes must divide an hour, and {step_minutes} does not")
     streams = _streams(seed)
@@ -697,15 +474,7 @@ def interval_middles(year: int, step_minutes: int) -> pd.DatetimeIndex:
 
 
 def dull_days(day: NDArray[np.int64], clear_index: Array, ghi: Array) -> NDArray[np.bool_]:
-    """Return for each local day whether clouds took more than half of its light.
-
-    Parameters
-    ----------
-    day
-        Number of the local day of each instant.
-    clear_index, ghi
-        GHI over clear-sky GHI, and GHI itself, at each instant. [1, W/m²]
-    """
+    """Return for each local day whether clouds took more than half of its light."""
     bright = ghi > 0.0
     days = int(day[-1]) + 1
     light = np.bincount(day[bright], clear_index[bright], minlength=days)
@@ -721,25 +490,10 @@ def days_since(happened: NDArray[np.bool_]) -> NDArray[np.int64]:
 def draw_day_types(
     rng: np.random.Generator, calendar: SolarCalendar, *, clear_days: float
 ) -> NDArray[np.int64]:
-    """Return the type of each local day by a Markov chain.
-
-    A day repeats the one before with probability 0.4 and is else drawn afresh, so that the long-run
-    fractions are those asked for. Summers have more clear days, and more broken than full cloud.
-
-    Parameters
-    ----------
-    rng
-        Source of randomness.
-    calendar
-        The local days.
-    clear_days
-        Fraction of days that are clear, over the year.
-
-    Returns
-    -------
-    numpy.ndarray
-        ``CLEAR``, ``PARTLY`` or ``OVERCAST``, one per local day.
-    """
+    """Return the type of each local day by a Markov chain."""
+    # A day repeats the one before with probability 0.4 and is else drawn afresh, so that the long-
+    # run fractions are those asked for. Summers have more clear days, and more broken than full
+    # cloud.
     clear = np.clip(clear_days + 0.12 * calendar.summer, 0.05, 0.95)
     partly = (1.0 - clear) * (0.55 + 0.15 * calendar.summer)
     draw = rng.random(calendar.days)
@@ -758,23 +512,10 @@ def draw_clear_index(
     step_minutes: int,
     clear_days: float | None = None,
 ) -> Array:
-    """Return GHI over clear-sky GHI at each instant.
-
-    A Gaussian process with memories of 15 minutes and 2 hours stands for the clouds overhead: where
-    it passes the day's threshold a cloud hides the sun, and just below it the cloud's edge adds
-    light. Days with no cloud, and gaps wide enough, are exactly 1.
-
-    Parameters
-    ----------
-    rng
-        Source of randomness.
-    calendar
-        The instants and their local days.
-    step_minutes
-        Spacing of the instants. [minutes]
-    clear_days
-        Fraction of days that are clear; drawn between 0.25 and 0.75 when left out.
-    """
+    """Return GHI over clear-sky GHI at each instant."""
+    # A Gaussian process with memories of 15 minutes and 2 hours stands for the clouds overhead:
+    # where it passes the day's threshold a cloud hides the sun, and just below it the cloud's edge
+    # adds light. Days with no cloud, and gaps wide enough, are exactly 1.
     if clear_days is None:
         clear_days = float(rng.uniform(0.25, 0.75))
     kinds = draw_day_types(rng, calendar, clear_days=clear_days)
@@ -799,19 +540,7 @@ def draw_clear_index(
 def draw_air(
     rng: np.random.Generator, calendar: SolarCalendar, *, usual: Array, step_minutes: int
 ) -> tuple[Array, Array]:
-    """Return air temperature and wind speed at each instant [°C, m/s].
-
-    Parameters
-    ----------
-    rng
-        Source of randomness.
-    calendar
-        The instants and their local days.
-    usual
-        Air temperature at each instant without the weather. [°C]
-    step_minutes
-        Spacing of the instants. [minutes]
-    """
+    """Return air temperature and wind speed at each instant [°C, m/s]."""
     warmer = rng.normal(0.0, 2.0)
     # weather systems pass over days, not at midnight: join the daily values by straight lines
     systems = 4.0 * autoregressive(rng, calendar.days + 1, correlation=0.7)
@@ -838,22 +567,7 @@ def sky_from_weather(
     step_minutes: int = 5,
     path: SunPath | None = None,
 ) -> TrueSky:
-    """Return a year of real weather as the sky that makes power.
-
-    Parameters
-    ----------
-    weather
-        Weather that covers the year, or a typical year, which is laid over it.
-    year
-        Calendar year, in UTC.
-    site
-        Where the sun is seen from, near the weather; its own place when left out.
-    step_minutes
-        Spacing of the sky; must divide an hour. [minutes]
-    path
-        The sun over ``interval_middles(year, step_minutes)``, made once where many sites share a
-        year.
-    """
+    """Return a year of real weather as the sky that makes power."""
     here = site or weather.site
     given = whole_year(weather, year)
     times = interval_middles(year, step_minutes) if path is None else path.times

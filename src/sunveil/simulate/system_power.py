@@ -94,28 +94,16 @@ def simulate_power(
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Light:
-    """The daylight instants of a sky.
+    """The daylight instants of a sky."""
 
-    Parameters
-    ----------
-    zenith, azimuth
-        Apparent position of the sun. [degrees]
-    ghi, dni, dhi, dni_extra
-        Irradiance on the ground, and outside the atmosphere. [W/m²]
-    temp_air
-        Air temperature. [°C]
-    wind_speed
-        Wind speed. [m/s]
-    """
-
-    zenith: Array
-    azimuth: Array
-    ghi: Array
-    dni: Array
-    dhi: Array
-    dni_extra: Array
-    temp_air: Array
-    wind_speed: Array
+    zenith: Array  # [degrees] apparent position of the sun
+    azimuth: Array  # [degrees] apparent position of the sun
+    ghi: Array  # [W/m²] irradiance on the ground, and outside the atmosphere
+    dni: Array  # [W/m²] irradiance on the ground, and outside the atmosphere
+    dhi: Array  # [W/m²] irradiance on the ground, and outside the atmosphere
+    dni_extra: Array  # [W/m²] irradiance on the ground, and outside the atmosphere
+    temp_air: Array  # [°C] air temperature
+    wind_speed: Array  # [m/s] wind speed
 
     @classmethod
     def of(cls, weather: Weather, up: np.ndarray[tuple[int], np.dtype[np.bool_]]) -> Light:
@@ -175,22 +163,9 @@ def effective_irradiance(
     albedo: Array | float,
     hidden: np.ndarray[tuple[int], np.dtype[np.bool_]],
 ) -> Array:
-    """Return the light that enters the cells of a plane [W/m²].
-
-    Perez-Driesse; the light around the sun enters as the beam does, the rest of the sky and the
-    ground by Marion's integrals.
-
-    Parameters
-    ----------
-    surface_tilt, surface_azimuth
-        The plane, fixed or at each instant. [degrees]
-    light
-        The daylight instants of a sky.
-    albedo
-        Share of global irradiance that the ground sends back, always or at each instant.
-    hidden
-        Whether the sun is hidden at each instant.
-    """
+    """Return the light that enters the cells of a plane [W/m²]."""
+    # Perez-Driesse; the light around the sun enters as the beam does, the rest of the sky and the
+    # ground by Marion's integrals.
     projection = pvlib.irradiance.aoi_projection(
         surface_tilt, surface_azimuth, light.zenith, light.azimuth
     )
@@ -239,15 +214,7 @@ def _orientations(
 
 
 def tracker_angles(tracker: Tracker, zenith: Array, azimuth: Array) -> tuple[Array, Array]:
-    """Return tilt and azimuth of a tracker's modules at each instant [degrees].
-
-    Parameters
-    ----------
-    tracker
-        What turns them.
-    zenith, azimuth
-        Apparent position of the sun by day. [degrees]
-    """
+    """Return tilt and azimuth of a tracker's modules at each instant [degrees]."""
     if tracker.dual_axis:
         return zenith, azimuth
     turned = pvlib.tracking.singleaxis(

@@ -173,17 +173,7 @@ _WORDS = {
 
 
 def make_description(spec: FleetSpec, truth: dict[str, Any], *, sky_minutes: int) -> str:
-    """Return how a fleet was made, as JSON; no time and no machine is in it.
-
-    Parameters
-    ----------
-    spec
-        What the fleet was to be.
-    truth
-        The columns of the table of what is true of them.
-    sky_minutes
-        Spacing of the true sky. [minutes]
-    """
+    """Return how a fleet was made, as JSON; no time and no machine is in it."""
     clocks = truth["clock"]
     description: dict[str, Any] = {
         "kind": KIND,
@@ -299,23 +289,7 @@ def write_long(
     interval_minutes: int,
     columns: Mapping[str, NDArray[np.float32]],
 ) -> None:
-    """Write readings as one row each: system_id, time, power_kw; missing ones have no row.
-
-    Parameters
-    ----------
-    database
-        The thread's own database.
-    path
-        The file.
-    system_ids
-        The name of each system.
-    start
-        Start of the first interval, in UTC.
-    interval_minutes
-        Interval of the meters. [minutes]
-    columns
-        The readings of each column, by its name: one row per system, NaN where there is none. [kW]
-    """
+    """Write readings as one row each: system_id, time, power_kw; missing ones have no row."""
     first_column, *others = columns.values()
     n, readings = first_column.shape
     step = np.timedelta64(interval_minutes * 60_000_000, "us")
@@ -346,13 +320,7 @@ def write_lists(
     interval_minutes: int,
     columns: Mapping[str, NDArray[np.float32]],
 ) -> None:
-    """Write one row per system: system_id, start, interval_minutes, power_kw as a list.
-
-    Parameters
-    ----------
-    database, path, system_ids, start, interval_minutes, columns
-        As for :func:`write_long`; missing readings are null.
-    """
+    """Write one row per system: system_id, start, interval_minutes, power_kw as a list."""
     n, readings = next(iter(columns.values())).shape
     names = _categorical(np.repeat(np.arange(n, dtype=np.int32), readings), system_ids)
     values = {name: each.ravel() for name, each in columns.items()}
@@ -375,19 +343,7 @@ def write_table(
     *,
     select: str = "*",
 ) -> None:
-    """Write a table; what is not a number becomes null.
-
-    Parameters
-    ----------
-    database
-        The thread's own database.
-    path
-        The file.
-    columns
-        The values of each column, by its name.
-    select
-        What is written of them, in SQL.
-    """
+    """Write a table; what is not a number becomes null."""
     _copy(database, pd.DataFrame(columns), f"SELECT {select} FROM given", path, ROW_GROUP)
 
 
@@ -496,22 +452,7 @@ def truth_columns(
     smog: Sequence[float],
     measured: dict[str, NDArray[Any]],
 ) -> tuple[dict[str, Any], dict[str, Any]]:
-    """Return the columns of the table of systems, and of the table of what is true of them.
-
-    Parameters
-    ----------
-    spec
-        What the fleet was to be.
-    rosters
-        The systems of each of its cells.
-    ids
-        The names of all systems, cell after cell.
-    smog
-        What smog takes in each cell.
-    measured
-        Columns that were known when the power was made, among them the number of readings, and
-        where meters see the net what they see and what stands behind them.
-    """
+    """Return the columns of the table of systems, and of the table of what is true of them."""
     cells = spec.cells
     counts = [len(roster) for roster in rosters]
 

@@ -28,29 +28,15 @@ _STORED = (*COLUMNS, *SUN)
 
 @dataclass(frozen=True, slots=True)
 class CacheKey:
-    """The key of one cached year: equal keys hold equal weather.
+    """The key of one cached year: equal keys hold equal weather."""
 
-    Parameters
-    ----------
-    source, dataset
-        Who made the values, and which of its products.
-    latitude, longitude
-        Rounded to 4 decimals, about 10 m. [degrees]
-    altitude
-        Rounded to the metre, where the values depend on it. [m]
-    year
-        UTC calendar year, or the source's own year.
-    step_minutes
-        Spacing of the times. [minutes]
-    """
-
-    source: str
-    dataset: str
-    latitude: float
-    longitude: float
-    altitude: int | None
-    year: int
-    step_minutes: int
+    source: str  # who made the values, and which of its products
+    dataset: str  # who made the values, and which of its products
+    latitude: float  # [degrees] rounded to 4 decimals, about 10 m
+    longitude: float  # [degrees] rounded to 4 decimals, about 10 m
+    altitude: int | None  # [m] rounded to the metre, where the values depend on it
+    year: int  # UTC calendar year, or the source's own year
+    step_minutes: int  # [minutes] spacing of the times
 
     @classmethod
     def of(
@@ -63,21 +49,7 @@ class CacheKey:
         step_minutes: int,
         by_altitude: bool,
     ) -> CacheKey:
-        """Return the key of a site's year.
-
-        Parameters
-        ----------
-        site
-            Where.
-        year
-            UTC calendar year, or the source's own year.
-        source, dataset
-            Who makes the values, and which of its products.
-        step_minutes
-            Spacing of the times. [minutes]
-        by_altitude
-            Whether the values depend on the site's altitude.
-        """
+        """Return the key of a site's year."""
         return cls(
             source=source,
             dataset=dataset,
@@ -170,10 +142,8 @@ class WeatherCache:
 
 
 def stored_precision(weather: Weather) -> Weather:
-    """Return ``weather`` as it will come back from a cache, its sun included.
-
-    A first answer and a cached one are then equal to the last bit, and so is all that follows.
-    """
+    """Return ``weather`` as it will come back from a cache, its sun included."""
+    # A first answer and a cached one are then equal to the last bit, and so is all that follows.
     weather.sun()
     values: dict[str, Any] = {
         name: getattr(weather, name).astype(np.float32).astype(np.float64) for name in _STORED

@@ -114,19 +114,7 @@ def _computed(site: Site, times: pd.DatetimeIndex) -> Weather:
 
 
 def clear_light(site: Site, zenith: Array, days: Array, *, year: int) -> dict[str, Array]:
-    """Return ``ghi``, ``dni`` and ``dhi`` under a cloudless sky. [W/m²]
-
-    Parameters
-    ----------
-    site
-        Where.
-    zenith
-        Apparent zenith of the sun at each instant. [degrees]
-    days
-        Day of the year of each instant, from 1.
-    year
-        The year that the days are counted in.
-    """
+    """Return ``ghi``, ``dni`` and ``dhi`` under a cloudless sky. [W/m²]"""
     up = zenith < 90.0
     pressure = float(pvlib.atmosphere.alt2pres(site.height))
     relative = pvlib.atmosphere.get_relative_airmass(zenith[up])
@@ -145,10 +133,8 @@ def clear_light(site: Site, zenith: Array, days: Array, *, year: int) -> dict[st
 
 @functools.lru_cache(maxsize=256)
 def _turbidity(site: Site, year: int) -> tuple[Array, Array]:
-    """Return the days of ``year`` at the middles of its months, and the map's turbidity there.
-
-    Straight lines between, with a month before and after the year, as pvlib draws them.
-    """
+    """Return the days of ``year`` at the middles of its months, and the map's turbidity there."""
+    # Straight lines between, with a month before and after the year, as pvlib draws them.
     starts = np.arange(f"{year:04d}", f"{year + 1:04d}-02", dtype="datetime64[M]")
     firsts = (starts.astype("datetime64[D]") - starts[0].astype("datetime64[D]")).astype(float)
     middles = (firsts[:-1] + firsts[1:]) / 2.0

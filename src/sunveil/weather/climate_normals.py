@@ -32,40 +32,19 @@ HOUR_SEASON, SEASONAL = 0.3, 5.0
 
 
 class Climate(NamedTuple):
-    """The air's temperature over the year and the day at a site.
+    """The air's temperature over the year and the day at a site."""
 
-    Parameters
-    ----------
-    mean
-        Its mean. [°C]
-    season, half_year, hour
-        Half its swings over the year, twice a year and over the day. [K]
-    hour_season
-        By which share the day's swing is larger when the year's is highest, and smaller at its
-        lowest.
-    warmest_day, warmest_half_year
-        When the swings over the year are highest, from the year's start. [days]
-    """
-
-    mean: float
-    season: float
-    half_year: float
-    hour: float
+    mean: float  # [°C] its mean
+    season: float  # [K] half its swings over the year, twice a year and over the day
+    half_year: float  # [K] half its swings over the year, twice a year and over the day
+    hour: float  # [K] half its swings over the year, twice a year and over the day
     hour_season: float
-    warmest_day: float
-    warmest_half_year: float
+    warmest_day: float  # [days] when the swings over the year are highest, from the year's start
+    warmest_half_year: float  # [days]
 
 
 def climate_temperature(site: Site, times: pd.DatetimeIndex) -> Array:
-    """Return the air temperature that is usual at a site [°C].
-
-    Parameters
-    ----------
-    site
-        Where; its height matters.
-    times
-        Instants with a time zone.
-    """
+    """Return the air temperature that is usual at a site [°C]."""
     climate = climate_of(site)
     stamps = times.tz_convert("UTC").tz_localize(None).to_numpy().astype("datetime64[s]")
     days = (stamps - stamps.astype("datetime64[Y]")).astype(np.float64) / 86400.0
@@ -83,12 +62,10 @@ def climate_temperature(site: Site, times: pd.DatetimeIndex) -> Array:
 
 
 def climate_of(site: Site) -> Climate:
-    """Return the mean and the swings that :func:`climate_temperature` adds up.
-
-    Bilinear between the four normals around. They hold at the mean height of the land around
-    them, so the mean falls by ``sunveil.site.LAPSE`` on each kilometre that the site is above it.
-    The day's swing grows with height, which here stands for dry inland air, and with the season.
-    """
+    """Return the mean and the swings that :func:`climate_temperature` adds up."""
+    # Bilinear between the four normals around. They hold at the mean height of the land around
+    # them, so the mean falls by `sunveil.site.LAPSE` on each kilometre that the site is above it.
+    # The day's swing grows with height, which here stands for dry inland air, and with the season.
     mean, cosine, sine, cosine_2, sine_2, terrain = _between_normals(site.latitude, site.longitude)
     season = float(np.hypot(cosine, sine))
     inland = min(max(site.height / 1000.0, 0.0), 2.0)
@@ -119,11 +96,9 @@ def _between_normals(latitude: float, longitude: float) -> Array:
 
 @functools.lru_cache(maxsize=1)
 def _normals() -> Array:
-    """Return the normals by number, latitude and longitude.
-
-    The numbers: the mean [°C], the cosine's and the sine's share of the year's swing and of the
-    half year's [K], and the height of the land around [m].
-    """
+    """Return the normals by number, latitude and longitude."""
+    # The numbers: the mean [°C], the cosine's and the sine's share of the year's swing and of the
+    # half year's [K], and the height of the land around [m].
     with (files("sunveil.weather") / DATA).open("rb") as file, np.load(file) as data:
         air, terrain = data["air"], data["terrain"]
     return np.concatenate([air * STEP, terrain[None].astype(np.float64)])

@@ -56,43 +56,18 @@ def weather_columns(frame: pd.DataFrame) -> pd.DataFrame:
 
 
 def normal_beam(beam: Array, cosine: Array, days: NDArray[np.integer]) -> Array:
-    """Return the direct normal irradiance that gives ``beam`` on a horizontal plane [W/m²].
-
-    Parameters
-    ----------
-    beam
-        Direct irradiance on the horizontal. [W/m²]
-    cosine
-        Of the sun's zenith angle.
-    days
-        Days of the year. Below 3° of elevation a small error of the sun would become a great one
-        of the beam, which is why it is divided by no less than at 3°, and never exceeds the light
-        above the air.
-    """
+    """Return the direct normal irradiance that gives ``beam`` on a horizontal plane [W/m²]."""
     extra = pvlib.irradiance.get_extra_radiation(days)
     normal: Array = np.clip(beam / np.maximum(cosine, _LOW_SUN), 0.0, extra)
     return np.where(cosine > 0.0, normal, 0.0)
 
 
 def to_weather(frame: pd.DataFrame, *, site: Site, source: str, typical: bool = False) -> Weather:
-    """Return weather from a frame of file columns, indexed by UTC instants.
-
-    Rows without light are left out. Gaps of temperature and wind take what is usual, shifted to
-    meet what is known on both sides. Of the three irradiances those that are missing are made
-    from the others: by the sun's zenith where two are known, by the Erbs-Driesse model where
-    only the global one is.
-
-    Parameters
-    ----------
-    frame
-        A file's columns, by their usual names.
-    site
-        Where the weather is.
-    source
-        The name of the file, for the record and for messages.
-    typical
-        Whether it is a typical year.
-    """
+    """Return weather from a frame of file columns, indexed by UTC instants."""
+    # Rows without light are left out. Gaps of temperature and wind take what is usual, shifted to
+    # meet what is known on both sides. Of the three irradiances those that are missing are made
+    # from the others: by the sun's zenith where two are known, by the Erbs-Driesse model where only
+    # the global one is.
     table = weather_columns(frame).replace([np.inf, -np.inf], np.nan)
     table = table[table.index.notna()].sort_index()
     table = table[~table.index.duplicated()]
@@ -143,11 +118,9 @@ def _complete(table: pd.DataFrame, site: Site) -> None:
 
 
 def horizontal_weather(frame: pd.DataFrame) -> pd.DataFrame:
-    """Return the light of a horizontal plane, in pvlib's PVGIS names, as weather.
-
-    PVGIS gives the beam on the plane; dividing by the sine of its own solar elevation undoes
-    what it multiplied by.
-    """
+    """Return the light of a horizontal plane, in pvlib's PVGIS names, as weather."""
+    # PVGIS gives the beam on the plane; dividing by the sine of its own solar elevation undoes what
+    # it multiplied by.
     beam = frame["poa_direct"].to_numpy(np.float64)
     diffuse = frame["poa_sky_diffuse"].to_numpy(np.float64)
     sine = np.sin(np.radians(frame["solar_elevation"].to_numpy(np.float64)))

@@ -37,27 +37,13 @@ PARSER_ERRORS = (
 
 @dataclass(frozen=True, slots=True)
 class RequestPolicy:
-    """How often and how patiently a server is asked, and what no message may repeat.
+    """How often and how patiently a server is asked, and what no message may repeat."""
 
-    Parameters
-    ----------
-    server
-        The server's name in messages.
-    timeout
-        How long it may stay silent. [s]
-    attempts
-        How often to ask in all when it is busy, broken or silent.
-    pause
-        Wait before the second attempt, doubled before each next. [s]
-    secret
-        Text that is struck out of every message, where not empty.
-    """
-
-    server: str
-    timeout: float
-    attempts: int
-    pause: float
-    secret: str = ""
+    server: str  # the server's name in messages
+    timeout: float  # [s] how long it may stay silent
+    attempts: int  # how often to ask in all when it is busy, broken or silent
+    pause: float  # [s] wait before the second attempt, doubled before each next
+    secret: str = ""  # text that is struck out of every message, where not empty
 
     def __post_init__(self) -> None:
         if not self.timeout > 0.0:
@@ -84,21 +70,7 @@ def cached_year(
     cache: WeatherCache | None,
     policy: RequestPolicy,
 ) -> Weather:
-    """Return one year from the cache, or else from the server, keeping it when it is whole.
-
-    Parameters
-    ----------
-    fetch
-        Asks the server for the year, in pvlib's names, indexed by time.
-    key
-        What the year is called in the cache.
-    site
-        Where the weather is.
-    cache
-        Where it is kept; the user's cache folder when left out.
-    policy
-        How often to ask.
-    """
+    """Return one year from the cache, or else from the server, keeping it when it is whole."""
     store = WeatherCache() if cache is None else cache
     known = store.load(key, site, source=key.source)
     if known is not None:

@@ -25,21 +25,9 @@ Span = tuple[pd.Timestamp, pd.Timestamp]
 
 
 class SiteWeather:
-    """The weather of a site over all the spans that its systems need.
+    """The weather of a site over all the spans that its systems need."""
 
-    Spans that meet are loaded together, once; years between them that no system needs are not.
-
-    Parameters
-    ----------
-    what
-        As for :func:`~sunveil.weather.get_weather`.
-    site
-        Where the systems are.
-    spans
-        What they need.
-    **options
-        Handed to the source.
-    """
+    # Spans that meet are loaded together, once; years between them that no system needs are not.
 
     def __init__(self, what: str, site: Site, spans: Sequence[Span], **options: Any) -> None:
         self._what, self._site, self._options = what, site, options
@@ -47,10 +35,9 @@ class SiteWeather:
         self._loaded: dict[Span, Weather | SunveilError] = {}
 
     def over(self, needed: Span) -> Weather:
-        """Return the weather over one of the spans, or as much of it as is known.
-
-        A record on the clock that was found is some hours off its span, and well within its margin.
-        """
+        """Return the weather over one of the spans, or as much of it as is known."""
+        # A record on the clock that was found is some hours off its span, and well within its
+        # margin.
         whole = next(span for span in self._union if span[0] < needed[1] and needed[0] < span[1])
         needed = max(needed[0], whole[0]), min(needed[1], whole[1])
         if whole not in self._loaded:

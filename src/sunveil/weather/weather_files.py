@@ -43,15 +43,7 @@ class ParsedWeather:
 
 
 def make_site(latitude: object, longitude: object, altitude: object = None) -> Site:
-    """Return a site from a file's metadata.
-
-    Parameters
-    ----------
-    latitude, longitude
-        As the file writes them. [degrees]
-    altitude
-        The same; looked up where it is no number, or none that Earth has. [m]
-    """
+    """Return a site from a file's metadata."""
     try:
         height = float(str(altitude))
     except ValueError:
@@ -68,19 +60,7 @@ def at_times(
     *,
     typical: bool = False,
 ) -> ParsedWeather:
-    """Return a file's columns at their instants, as a typical year where it is one.
-
-    Parameters
-    ----------
-    frame
-        The columns.
-    times
-        The UTC instant of each row.
-    local
-        The same on the file's own clock, by which typical years are known.
-    typical
-        Whether the file says that it is a typical year.
-    """
+    """Return a file's columns at their instants, as a typical year where it is one."""
     known = times.notna()
     if typical or is_typical(local[known]):
         return ParsedWeather(frame[known].set_axis(to_stand_in_year(times[known])), typical=True)
@@ -88,10 +68,8 @@ def at_times(
 
 
 def read_psm(text: str) -> ParsedWeather:
-    """Return an NSRDB download (PSM3 and PSM4, real and typical years; also SAM's CSV).
-
-    Two rows of metadata, then the table. Stamps are the instants the values belong to.
-    """
+    """Return an NSRDB download (PSM3 and PSM4, real and typical years; also SAM's CSV)."""
+    # Two rows of metadata, then the table. Stamps are the instants the values belong to.
     names, values = list(csv.reader(io.StringIO("".join(text.splitlines(keepends=True)[:2]))))
     about = {name.strip(): value.strip() for name, value in zip(names, values, strict=False)}
     frame = pd.read_csv(io.StringIO(text), skiprows=2, low_memory=False)
@@ -121,10 +99,8 @@ def read_tmy3(text: str) -> ParsedWeather:
 
 
 def read_epw(text: str) -> ParsedWeather:
-    """Return an EnergyPlus file: hours numbered 1 to 24 in local standard time.
-
-    pvlib stamps their starts. 9999, 99.9 and 999 stand for what is missing.
-    """
+    """Return an EnergyPlus file: hours numbered 1 to 24 in local standard time."""
+    # pvlib stamps their starts. 9999, 99.9 and 999 stand for what is missing.
     frame, about = pvlib.iotools.read_epw(io.StringIO(text))
     starts = pd.DatetimeIndex(frame.index)
     frame = frame[["ghi", "dni", "dhi", "temp_air", "wind_speed"]].astype(np.float64)
@@ -224,22 +200,9 @@ def read_parquet(path: Path) -> pd.DataFrame:
 def with_times(
     frame: pd.DataFrame, *, source: str, site: Site | None, timezone: str | None
 ) -> tuple[pd.DataFrame, pd.DatetimeIndex]:
-    """Return the frame indexed in UTC, and its times on the file's own clock.
-
-    A clock without a stated zone is taken from ``timezone``, else found from the file's column
-    of solar zenith angles where it has one.
-
-    Parameters
-    ----------
-    frame
-        The file's columns.
-    source
-        The name of the file, for messages.
-    site
-        Where the weather is; needed to find the clock from zenith angles.
-    timezone
-        The clock of stamps that state none.
-    """
+    """Return the frame indexed in UTC, and its times on the file's own clock."""
+    # A clock without a stated zone is taken from `timezone`, else found from the file's column of
+    # solar zenith angles where it has one.
     times = _time_column(frame)
     if times is None:
         times = _time_parts(frame)
@@ -255,17 +218,7 @@ def with_times(
 
 
 def localise(times: pd.DatetimeIndex, timezone: str, source: str) -> pd.DatetimeIndex:
-    """Return naive times in UTC; NaT where daylight saving makes them unclear.
-
-    Parameters
-    ----------
-    times
-        What the clock showed.
-    timezone
-        The name of the clock.
-    source
-        The name of the file, for messages.
-    """
+    """Return naive times in UTC; NaT where daylight saving makes them unclear."""
     try:
         local = times.tz_localize(timezone, ambiguous="NaT", nonexistent="NaT")
     except (ValueError, KeyError, TypeError) as error:

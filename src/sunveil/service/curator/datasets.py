@@ -89,19 +89,11 @@ PLACE = ("latitude", "longitude", "altitude")
 
 @dataclass(frozen=True, slots=True)
 class DatasetForm:
-    """What a curator fills in for a new dataset.
+    """What a curator fills in for a new dataset."""
 
-    Parameters
-    ----------
-    title, about
-        What it is, for people.
-    options
-        Options of the inference, by name, as texts.
-    """
-
-    title: str
-    about: str
-    options: dict[str, str]
+    title: str  # what it is, for people
+    about: str  # what it is, for people
+    options: dict[str, str]  # options of the inference, by name, as texts
 
     def __post_init__(self) -> None:
         if not self.title.strip() or len(self.title) > LONGEST_TITLE:
@@ -148,17 +140,7 @@ def upload_limits(service: Service) -> UploadLimits:
 
 
 def add_upload(service: Service, received: Received, staging: Staging) -> Served:
-    """Keep what was sent as a new dataset, or refuse it, and then keep nothing.
-
-    Parameters
-    ----------
-    service
-        Where it is added.
-    received
-        The fields and files that came.
-    staging
-        Where the files lie until all of them are known to be good.
-    """
+    """Keep what was sent as a new dataset, or refuse it, and then keep nothing."""
     form = DatasetForm.of(received.fields)
     name = _free_name(service, form)
     found = take_files(service, received, staging, options=form.options)
@@ -174,17 +156,7 @@ def add_upload(service: Service, received: Received, staging: Staging) -> Served
 def take_files(
     service: Service, received: Received, staging: Staging, *, options: dict[str, str]
 ) -> dict[str, Any]:
-    """Put received files in their place below the staging folder, and return what they say.
-
-    Parameters
-    ----------
-    service
-        Whose limits hold.
-    received, staging
-        What came, and where it lies.
-    options
-        How the readings are to be read.
-    """
+    """Put received files in their place below the staging folder, and return what they say."""
     from sunveil.service.upload_checks import options_from, take_in
 
     whole = staging.folder / "whole"
@@ -224,17 +196,7 @@ def place_of(fields: dict[str, str]) -> dict[str, float] | None:
 
 
 def add_folder(service: Service, form: DatasetForm, *, meters: str, systems: str) -> Served:
-    """Keep a folder of readings and a table of systems as a new dataset, where they are.
-
-    Parameters
-    ----------
-    service
-        Where it is added.
-    form
-        What the curator says of it.
-    meters, systems
-        Paths below the service's data folder: the readings, and the table of systems.
-    """
+    """Keep a folder of readings and a table of systems as a new dataset, where they are."""
     readings, table = named_files(service, meters, systems)
     name = _free_name(service, form)
     found = look_at_files(service, readings, table, options=form.options)
@@ -246,15 +208,7 @@ def add_folder(service: Service, form: DatasetForm, *, meters: str, systems: str
 
 
 def named_files(service: Service, meters: str, systems: str) -> tuple[Path, Path]:
-    """Return the readings and the table of systems that a curator has named, or refuse them.
-
-    Parameters
-    ----------
-    service
-        Below whose data folder they are.
-    meters, systems
-        Paths of both.
-    """
+    """Return the readings and the table of systems that a curator has named, or refuse them."""
     readings, table = (_below(service, each) for each in (meters, systems))
     if not table.is_file():
         raise UploadRefused("the table of systems is a file: CSV, Parquet or .xlsx; name one")
@@ -266,17 +220,7 @@ def named_files(service: Service, meters: str, systems: str) -> tuple[Path, Path
 def look_at_files(
     service: Service, meters: Path, table: Path, *, options: dict[str, str]
 ) -> dict[str, Any]:
-    """Return what files that lie on the service's disk say of a dataset.
-
-    Parameters
-    ----------
-    service
-        Whose limits hold.
-    meters, table
-        The readings and the table of systems.
-    options
-        How the readings are to be read.
-    """
+    """Return what files that lie on the service's disk say of a dataset."""
     from sunveil.service.upload_checks import look_at_named, options_from
 
     reading = service.settings.reading
@@ -293,17 +237,8 @@ def nameable_folders(service: Service) -> list[str]:
 
 
 def store_reading_options(service: Service, name: str, options: dict[str, str]) -> None:
-    """Read the files of a dataset in another way, and forget what was inferred before.
-
-    After the promise, that is for an edition of which nothing can have been asked yet.
-
-    Parameters
-    ----------
-    service, name
-        The dataset.
-    options
-        How the readings are to be read.
-    """
+    """Read the files of a dataset in another way, and forget what was inferred before."""
+    # After the promise, that is for an edition of which nothing can have been asked yet.
     with service.store.reading() as connection:
         coming = find_served(connection, name).upcoming
     if coming.meters is None or "systems_table" not in coming.extra:
@@ -321,10 +256,8 @@ def store_reading_options(service: Service, name: str, options: dict[str, str]) 
 
 
 def forget_inference(service: Service, name: str) -> None:
-    """Forget an inference and its estimates, so that it can begin from nothing.
-
-    After the promise, that is for an edition of which nothing can have been asked yet.
-    """
+    """Forget an inference and its estimates, so that it can begin from nothing."""
+    # After the promise, that is for an edition of which nothing can have been asked yet.
     with service.store.reading() as connection:
         served = find_served(connection, name).upcoming
     if served.state == READY:
@@ -337,10 +270,8 @@ def forget_inference(service: Service, name: str) -> None:
 
 
 def remove_dataset(service: Service, name: str) -> None:
-    """Remove a dataset of which nothing was charged, and its files if they were sent here.
-
-    A promise that nothing was spent of is withdrawn, and the ledger remembers that it was.
-    """
+    """Remove a dataset of which nothing was charged, and its files if they were sent here."""
+    # A promise that nothing was spent of is withdrawn, and the ledger remembers that it was.
     with service.store.reading() as connection:
         find_served(connection, name)
         promised = find_promised(connection, name)
@@ -359,11 +290,9 @@ def remove_dataset(service: Service, name: str) -> None:
 
 
 def public_groups(path: Path) -> dict[str, list[str]]:
-    """Return the columns of a table of systems that could divide the fleet, with their groups.
-
-    Every system has a group, those that cannot be used too: all rows of the table count. A column
-    whose cells have no text, such as lists, divides nothing.
-    """
+    """Return the columns of a table of systems that could divide the fleet, with their groups."""
+    # Every system has a group, those that cannot be used too: all rows of the table count. A column
+    # whose cells have no text, such as lists, divides nothing.
     import pyarrow as pa
 
     from sunveil.estimates.estimates_table import key_texts
@@ -412,17 +341,7 @@ def _free_name(service: Service, form: DatasetForm) -> str:
 def described(
     form: DatasetForm, name: str, *, meters: str, table: str, found: dict[str, Any]
 ) -> Served:
-    """Return a dataset as a curator's form and its table of systems describe it.
-
-    Parameters
-    ----------
-    form, name
-        What the curator says of it, and its name in links.
-    meters, table
-        Paths in its folder of the readings and of the table of systems.
-    found
-        What reading them found.
-    """
+    """Return a dataset as a curator's form and its table of systems describe it."""
     made = Served(
         name=name, title=form.title, about=form.about, folder=name, meters=meters, **found["place"]
     )
@@ -610,15 +529,7 @@ def _added(request: Request, made: Served) -> Response:
 
 
 def sent_on(request: Request, path: str, *, message: str) -> Response:
-    """Send a browser on after an upload; a script that sent it goes there by itself.
-
-    Parameters
-    ----------
-    request
-        The upload.
-    path, message
-        Where to, and what is said there.
-    """
+    """Send a browser on after an upload; a script that sent it goes there by itself."""
     answer = redirect(request, path, message=message)
     return JSONResponse({"to": path}) if by_script(request) else answer
 
@@ -640,21 +551,8 @@ async def take_upload(
     refuse: Callable[..., Response],
     page: str,
 ) -> Served | Response:
-    """Take files off the network, piece by piece, and keep them, or say why not.
-
-    What came whole and was refused waits for a second try, so that it is not sent again.
-
-    Parameters
-    ----------
-    request
-        What brings them.
-    keep
-        Keeps what came, or refuses it.
-    refuse
-        Makes the page that says why, from the fields that came, the problem and the status.
-    page
-        Path of that page, where a script sends the browser.
-    """
+    """Take files off the network, piece by piece, and keep them, or say why not."""
+    # What came whole and was refused waits for a second try, so that it is not sent again.
     service, identity = service_of(request), identity_of(request)
     seen: dict[str, str] = {}
 
@@ -723,17 +621,7 @@ def add_folder_form(request: Request, given: Annotated[FolderForm, Form()]) -> R
 
 
 def check_token(request: Request, identity: Identity, given: str) -> None:
-    """Refuse a form that does not come from a page that this browser was given.
-
-    Parameters
-    ----------
-    request
-        What brought the form.
-    identity
-        Who is logged in.
-    given
-        The token that the form carries.
-    """
+    """Refuse a form that does not come from a page that this browser was given."""
     site = request.headers.get("sec-fetch-site", "same-origin")
     if site not in ("same-origin", "none") or not same_secret(given, identity.csrf):
         raise Problem(403, "This form is too old, or not from here; load it again, and send it.")

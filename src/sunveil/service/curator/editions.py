@@ -51,21 +51,11 @@ LONGEST_EDITION = 60
 
 @dataclass(frozen=True, slots=True)
 class EditionForm:
-    """What a curator fills in for another edition.
+    """What a curator fills in for another edition."""
 
-    Parameters
-    ----------
-    edition
-        Its public name, such as a year.
-    others
-        Whether systems without a household's key that are new here are other households.
-    options
-        Options of the inference, by name, as texts.
-    """
-
-    edition: str
-    others: bool
-    options: dict[str, str]
+    edition: str  # its public name, such as a year
+    others: bool  # whether systems without a household's key that are new here are other households
+    options: dict[str, str]  # options of the inference, by name, as texts
 
     @classmethod
     def of(cls, fields: dict[str, str]) -> EditionForm:
@@ -80,17 +70,7 @@ class EditionForm:
 
 
 def upload_edition(service: Service, name: str, received: Received, staging: Staging) -> Served:
-    """Keep what was sent as the next edition of a dataset, or refuse it, and then keep nothing.
-
-    Parameters
-    ----------
-    service, name
-        Where, and the name of the dataset.
-    received
-        The fields and files that came.
-    staging
-        Where the files lie until all of them are known to be good.
-    """
+    """Keep what was sent as the next edition of a dataset, or refuse it, and then keep nothing."""
     form = EditionForm.of(received.fields)
     served = _check(service, name, form)
     found = take_files(service, received, staging, options=form.options)
@@ -111,17 +91,7 @@ def upload_edition(service: Service, name: str, received: Received, staging: Sta
 def folder_edition(
     service: Service, name: str, form: EditionForm, *, meters: str, systems: str
 ) -> Served:
-    """Keep a folder of readings and a table of systems as the next edition, where they are.
-
-    Parameters
-    ----------
-    service, name
-        Where, and the name of the dataset.
-    form
-        What the curator says of the edition.
-    meters, systems
-        Paths below the service's data folder: the readings, and the table of systems.
-    """
+    """Keep a folder of readings and a table of systems as the next edition, where they are."""
     served = _check(service, name, form)
     readings, table = named_files(service, meters, systems)
     made = described(

@@ -219,19 +219,7 @@ def wanted_of(
     descending: QueryText = "",
     shown: Annotated[list[str] | None, Query(max_length=20)] = None,
 ) -> EstimateFilter:
-    """Return which systems a link or a form asks for.
-
-    Parameters
-    ----------
-    show, text, flag, quality
-        All systems or those with a flag; a part of a name; one flag; one quality.
-    column, low, high
-        A column whose numbers lie between two bounds.
-    sort, descending
-        The column that they are sorted by, and whether the largest come first.
-    shown
-        The columns that are shown.
-    """
+    """Return which systems a link or a form asks for."""
     some = "any" if show == "flagged" else ""
     try:
         return EstimateFilter(

@@ -68,42 +68,21 @@ def compass_polar(radial: dict[str, Any]) -> dict[str, Any]:
 
 @dataclass(frozen=True, slots=True)
 class DayCurve:
-    """One day of one system: private.
+    """One day of one system: private."""
 
-    Parameters
-    ----------
-    name
-        Its date, for people.
-    hours
-        Apparent solar time of each reading. [h]
-    measured, modelled
-        Power. [kW]
-    parts
-        What each of several planes would give, none of one. [kW]
-    """
-
-    name: str
-    hours: tuple[float, ...]
-    measured: tuple[float, ...]
-    modelled: tuple[float, ...]
-    parts: tuple[tuple[float, ...], ...] = ()
+    name: str  # its date, for people
+    hours: tuple[float, ...]  # [h] apparent solar time of each reading
+    measured: tuple[float, ...]  # [kW] power
+    modelled: tuple[float, ...]  # [kW] power
+    parts: tuple[tuple[float, ...], ...] = ()  # [kW]
 
     def __repr__(self) -> str:
         return f"DayCurve({self.name!r}, private)"
 
 
 def day_curve(day: DayCurve, *, top: float, bottom: float = 0.0) -> Figure:
-    """Return a day's readings as dots and the model as a line.
-
-    Thin lines are the planes of a system that has several.
-
-    Parameters
-    ----------
-    day
-        The day.
-    top, bottom
-        Ends of the axis, common to several days; below zero are readings of net meters. [kW]
-    """
+    """Return a day's readings as dots and the model as a line."""
+    # Thin lines are the planes of a system that has several.
     hours = [round(each, 3) for each in day.hours]
     traces: list[dict[str, Any]] = [
         _trace("measured", hours, day.measured, mode="markers", marker={"size": 7}),
@@ -147,35 +126,15 @@ DASHES = ("solid", "dash", "dot", "dashdot")
 
 @dataclass(frozen=True, slots=True)
 class ErrorCurve:
-    """Errors of one kind of answer against ε.
+    """Errors of one kind of answer against ε."""
 
-    Parameters
-    ----------
-    name
-        What is answered, for people.
-    epsilons
-        Where the errors were computed.
-    errors
-        The error at each.
-    """
-
-    name: str
-    epsilons: tuple[float, ...]
-    errors: tuple[float, ...]
+    name: str  # what is answered, for people
+    epsilons: tuple[float, ...]  # where the errors were computed
+    errors: tuple[float, ...]  # the error at each
 
 
 def error_figure(curves: Sequence[ErrorCurve], *, unit: str, marked: float | None = None) -> Figure:
-    """Return the figure of expected errors against ε, with the ε in question marked.
-
-    Parameters
-    ----------
-    curves
-        One to four.
-    unit
-        What the errors are and their unit, as the axis says it.
-    marked
-        The ε that is considered; no line is drawn where it is left out.
-    """
+    """Return the figure of expected errors against ε, with the ε in question marked."""
     traces: list[dict[str, Any]] = [
         {
             "type": "scatter",
@@ -232,15 +191,7 @@ SECTORS = 16
 
 
 def plane_map(azimuth: Sequence[float], tilt: Sequence[float], *, names: Sequence[str]) -> Figure:
-    """Return the planes on a compass: the azimuth around, the tilt outwards.
-
-    Parameters
-    ----------
-    azimuth, tilt
-        The planes. [degrees]
-    names
-        The systems' names, shown beside the pointer.
-    """
+    """Return the planes on a compass: the azimuth around, the tilt outwards."""
     points = {
         "type": "scatterpolar",
         "mode": "markers",
@@ -285,17 +236,7 @@ def rose(counts: Sequence[float]) -> Figure:
 
 
 def bars(edges: Sequence[float], counts: Sequence[float], *, title: str, unit: str) -> Figure:
-    """Return how many systems fall between each two edges.
-
-    Parameters
-    ----------
-    edges
-        One more than there are counts; the last may be infinite.
-    counts
-        How many systems.
-    title, unit
-        What is counted over.
-    """
+    """Return how many systems fall between each two edges."""
     spans = [
         f"{low:g}–{high:g}" if math.isfinite(high) else f"{low:g}+"
         for low, high in itertools.pairwise(edges)
@@ -339,17 +280,7 @@ def system_map(
     labels: Sequence[str],
     by_quality: bool,
 ) -> Figure:
-    """Return systems as points on a map, in the colour of where they face or of their quality.
-
-    Parameters
-    ----------
-    longitude, latitude, azimuth
-        Where systems are, and where they face. [degrees]
-    qualities, labels
-        How good each estimate is, and what stands beside the pointer.
-    by_quality
-        Whether the colour tells the quality.
-    """
+    """Return systems as points on a map, in the colour of where they face or of their quality."""
     marker: dict[str, Any] = {"size": 9 if len(labels) <= 200 else 6, "opacity": 0.9}
     if by_quality:
         marker["color"] = [COLOURS.get(each or "", COLOURS[""]) for each in qualities]

@@ -110,11 +110,9 @@ def infer_now(service: Service, name: str) -> Served:
 
 
 def update_state(service: Service, served: Served) -> Served:
-    """Note in the database how an inference stands, and return the dataset as it then is.
-
-    It may be called at any time and any number of times, by pages and by the service's watch: what
-    the job's own folder says is right, and the database follows it.
-    """
+    """Note in the database how an inference stands, and return the dataset as it then is."""
+    # It may be called at any time and any number of times, by pages and by the service's watch:
+    # what the job's own folder says is right, and the database follows it.
     worked_on = served.upcoming
     job = None if worked_on.state == READY else job_of(service, served.name)
     if job is None:
@@ -128,17 +126,6 @@ def update_state(service: Service, served: Served) -> Served:
 
 
 def note_changes(connection: Connection, name: str, changes: dict[str, Any]) -> None:
-    """Note how the inference of a dataset stands; a next edition takes its place once it is ready.
-
-    Parameters
-    ----------
-    connection
-        A transaction of the service's store.
-    name
-        The dataset's name.
-    changes
-        New values of its fields, or of those of the edition that is on its way.
-    """
     served = find_served(connection, name)
     coming = served.extra.get("next")
     if coming is None or changes["state"] == READY:
@@ -172,21 +159,11 @@ ShortText = Annotated[str, Form(max_length=200)]
 
 @dataclass(frozen=True, slots=True)
 class DatasetView:
-    """A dataset with all that a page about it needs.
+    """A dataset with all that a page about it needs."""
 
-    Parameters
-    ----------
-    served
-        What the service keeps of it.
-    promised
-        As the ledger knows it; None before its promise is made.
-    job
-        Its inference; None before it is started.
-    """
-
-    served: Served
-    promised: Dataset | None
-    job: BackgroundJob | None
+    served: Served  # what the service keeps of it
+    promised: Dataset | None  # as the ledger knows it; None before its promise is made
+    job: BackgroundJob | None  # its inference; None before it is started
 
     def template_values(self) -> dict[str, Any]:
         """Return the values that every template about a dataset needs."""
@@ -233,18 +210,10 @@ FILE = "preview.json"
 
 @dataclass(frozen=True, slots=True)
 class DatasetPreview:
-    """The preview of a dataset, as it stands.
+    """The preview of a dataset, as it stands."""
 
-    Parameters
-    ----------
-    job
-        The work.
-    found
-        What was read, once the work is done: private.
-    """
-
-    job: BackgroundJob
-    found: dict[str, Any] | None
+    job: BackgroundJob  # the work
+    found: dict[str, Any] | None  # what was read, once the work is done: private
 
     @property
     def blocks(self) -> bool:
@@ -256,10 +225,8 @@ class DatasetPreview:
 
 
 def preview_of(service: Service, served: Served) -> DatasetPreview | None:
-    """Return the preview of a dataset, started if it never was and the inference is yet to come.
-
-    It reads the edition that is to be inferred. None where there are no readings to look at.
-    """
+    """Return the preview of a dataset, started if it never was and the inference is yet to come."""
+    # It reads the edition that is to be inferred. None where there are no readings to look at.
     coming = served.upcoming
     if coming.meters is None or "systems_table" not in coming.extra:
         return None

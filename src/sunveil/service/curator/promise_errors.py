@@ -32,50 +32,24 @@ HOURS = 8760
 
 @dataclass(frozen=True, slots=True)
 class AnswerErrors:
-    """Errors to expect of each answer when a budget is divided evenly among several questions.
+    """Errors to expect of each answer when a budget is divided evenly among several questions."""
 
-    Each error is that of an answer that buys this alone, as a plan of the question states it.
+    # Each error is that of an answer that buys this alone, as a plan of the question states it.
 
-    Parameters
-    ----------
-    questions
-        How many questions.
-    epsilon, system_epsilon
-        The ε that a table, or each row of a release of single systems, is asked at.
-    sector
-        Standard error of the count of systems that face one of eight sectors. [systems]
-    total
-        Mean error of the total capacity, noise and what the clip cuts off. [%]
-    azimuth, tilt
-        Mean error of one system's plane. [degrees]
-    capacity
-        Mean error of one system's capacity. [%]
-    """
-
-    questions: int
-    epsilon: float
+    questions: int  # how many questions
+    epsilon: float  # the ε that a table, or each row of a release of single systems, is asked at
     system_epsilon: float
-    sector: float
-    total: float
-    azimuth: float
-    tilt: float
-    capacity: float
+    sector: float  # [systems] standard error of the count of systems that face one of eight sectors
+    total: float  # [%] mean error of the total capacity, noise and what the clip cuts off
+    azimuth: float  # [degrees] mean error of one system's plane
+    tilt: float  # [degrees] mean error of one system's plane
+    capacity: float  # [%] mean error of one system's capacity
 
 
 def answer_errors(
     promise: Promise, *, systems: int | None = None, net: bool = False
 ) -> list[AnswerErrors]:
-    """Return the errors to expect under a promise, for the numbers of questions that it holds.
-
-    Parameters
-    ----------
-    promise
-        What is considered.
-    systems
-        How many systems the fleet has: public; a typical number when left out.
-    net
-        Whether single systems have net meters.
-    """
+    """Return the errors to expect under a promise, for the numbers of questions that it holds."""
     return [
         _answer_errors(promise, questions, systems=systems, net=net)
         for questions in QUESTIONS
@@ -84,10 +58,7 @@ def answer_errors(
 
 
 def epsilon_each(promise: Promise, questions: int, mechanism: str = "fleet-tables") -> float:
-    """Return the ε of each of several equal questions that use a promise up, at most the largest.
-
-    A household pays for all of its meters.
-    """
+    # A household pays for all of its meters.
     if promise.delta == 0.0:
         each = promise.epsilon / questions
     else:
@@ -124,15 +95,7 @@ def table_curves(
 def system_curves(
     unit: Unit, epsilons: Sequence[float] = EPSILONS, *, net: bool = False
 ) -> list[ErrorCurve]:
-    """Return the mean errors of one system's release against ε. [degrees, degrees]
-
-    Parameters
-    ----------
-    unit, epsilons
-        What is protected, and at which ε.
-    net
-        Whether its meter is declared net.
-    """
+    """Return the mean errors of one system's release against ε. [degrees, degrees]"""
     errors = [_system_errors(unit, e, net=net) for e in epsilons]
     return [
         ErrorCurve("azimuth", tuple(epsilons), tuple(each.azimuth.mean for each in errors)),

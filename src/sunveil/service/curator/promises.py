@@ -319,38 +319,16 @@ COLUMNS = (
 
 @dataclass(frozen=True, slots=True)
 class EntryText:
-    """An entry of a ledger in words.
+    """An entry of a ledger in words."""
 
-    Parameters
-    ----------
-    place
-        Its number within the dataset's chain, from 1.
-    at
-        When it was made, in UTC.
-    kind
-        ``promise``, ``households``, ``charge``, ``answer`` or ``analyst``.
-    who
-        The curator, or the analyst who asked.
-    what
-        One sentence.
-    cost
-        What it cost, in the promise's measure; None where it is no charge.
-    digest
-        What binds the next entry to it.
-    question
-        Digest of the question, where it is a charge.
-    account
-        Which account or token of the service did it; None where the entry does not say.
-    """
-
-    place: int
-    at: str
-    kind: str
-    who: str
-    what: str
-    cost: float | None
-    digest: str
-    question: str | None = None
+    place: int  # its number within the dataset's chain, from 1
+    at: str  # when it was made, in UTC
+    kind: str  # `promise`, `households`, `charge`, `answer` or `analyst`
+    who: str  # the curator, or the analyst who asked
+    what: str  # one sentence
+    cost: float | None  # what it cost, in the promise's measure; None where it is no charge
+    digest: str  # what binds the next entry to it
+    question: str | None = None  # digest of the question, where it is a charge
     account: str | None = None
 
 

@@ -111,19 +111,11 @@ LONGEST_TEXT = 100
 
 @dataclass(frozen=True, slots=True)
 class EstimateColumn:
-    """A column of the table of estimates.
+    """A column of the table of estimates."""
 
-    Parameters
-    ----------
-    name, title
-        As the file has it, and as people read it.
-    unit
-        Of its numbers; empty for none.
-    """
-
-    name: str
-    title: str
-    unit: str = ""
+    name: str  # as the file has it, and as people read it
+    title: str  # as the file has it, and as people read it
+    unit: str = ""  # of its numbers; empty for none
 
 
 NUMBERS = (
@@ -160,33 +152,17 @@ USUAL = (
 # What a program that opens CSV files takes for a formula.
 @dataclass(frozen=True, slots=True)
 class EstimateFilter:
-    """Which systems of a table are shown, and in which order.
+    """Which systems of a table are shown, and in which order."""
 
-    Parameters
-    ----------
-    text
-        What the id contains.
-    flag
-        ``any`` for systems with some flag, or the flag that they have; empty for all.
-    quality
-        The quality of the estimates; empty for all.
-    column, low, high
-        A column of numbers and its bounds; none where both are left out.
-    sort, descending
-        The column that the rows are sorted by, and in which direction.
-    shown
-        Columns beside the id.
-    """
-
-    text: str = ""
-    flag: str = ""
-    quality: str = ""
-    column: str = ""
-    low: float | None = None
-    high: float | None = None
-    sort: str = "system_id"
-    descending: bool = False
-    shown: tuple[str, ...] = field(default=USUAL)
+    text: str = ""  # what the id contains
+    flag: str = ""  # `any` for systems with some flag, or the flag that they have; empty for all
+    quality: str = ""  # the quality of the estimates; empty for all
+    column: str = ""  # A column of numbers and its bounds; none where both are left out
+    low: float | None = None  # A column of numbers and its bounds; none where both are left out
+    high: float | None = None  # A column of numbers and its bounds; none where both are left out
+    sort: str = "system_id"  # the column that the rows are sorted by, and in which direction
+    descending: bool = False  # the column that the rows are sorted by, and in which direction
+    shown: tuple[str, ...] = field(default=USUAL)  # columns beside the id
 
     def __post_init__(self) -> None:
         numbers = {each.name for each in NUMBERS}
@@ -246,15 +222,7 @@ def matching(text: str) -> tuple[list[str], list[Any]]:
 
 
 def csv_lines(names: Sequence[str], rows: Iterable[Sequence[Any]]) -> Iterator[str]:
-    """Yield a table as lines of CSV that no spreadsheet takes for formulas.
-
-    Parameters
-    ----------
-    names
-        The header.
-    rows
-        The cells; numbers stay numbers, and lists become words.
-    """
+    """Yield a table as lines of CSV that no spreadsheet takes for formulas."""
     for row in chain([names], rows):
         line = io.StringIO()
         csv.writer(line, lineterminator="\r\n").writerow([defused(cell) for cell in row])
@@ -279,32 +247,16 @@ CAPACITY_EDGES_KW = (0.0, 2.0, 4.0, 6.0, 8.0, 10.0, 15.0, 25.0, math.inf)
 
 @dataclass(frozen=True, slots=True)
 class FleetSummary:
-    """A fleet's estimates in a few numbers: private.
+    """A fleet's estimates in a few numbers: private."""
 
-    Parameters
-    ----------
-    inferred, refused, flagged
-        How many systems.
-    listed
-        How many of them the table of systems names: public.
-    flags
-        How many systems have each flag.
-    qualities
-        How many systems are of each quality.
-    capacity_kw
-        All capacities together. [kW]
-    plane_error
-        Median of the planes' own errors. [degrees]
-    """
-
-    inferred: int
-    refused: int
-    listed: int
-    flagged: int
-    flags: dict[str, int]
-    qualities: dict[str, int]
-    capacity_kw: float
-    plane_error: float
+    inferred: int  # how many systems
+    refused: int  # how many systems
+    listed: int  # how many of them the table of systems names: public
+    flagged: int  # how many systems
+    flags: dict[str, int]  # how many systems have each flag
+    qualities: dict[str, int]  # how many systems are of each quality
+    capacity_kw: float  # [kW] all capacities together
+    plane_error: float  # [degrees] median of the planes' own errors
 
     def __repr__(self) -> str:
         return "Summary(private)"
@@ -312,21 +264,11 @@ class FleetSummary:
 
 @dataclass(frozen=True, slots=True)
 class TablePage:
-    """One page of a table.
+    """One page of a table."""
 
-    Parameters
-    ----------
-    rows
-        Its rows, each by column name.
-    total
-        How many rows there are on all pages.
-    number
-        Which page it is, from 1.
-    """
-
-    rows: list[dict[str, Any]]
-    total: int
-    number: int
+    rows: list[dict[str, Any]]  # its rows, each by column name
+    total: int  # how many rows there are on all pages
+    number: int  # which page it is, from 1
 
     @property
     def last(self) -> int:
@@ -335,13 +277,7 @@ class TablePage:
 
 
 class FleetResults:
-    """The estimates and refusals in the output folder of an inference: private.
-
-    Parameters
-    ----------
-    folder
-        What ``sunveil infer --systems`` wrote to.
-    """
+    """The estimates and refusals in the output folder of an inference: private."""
 
     def __init__(self, folder: Path) -> None:
         self._folder = folder
@@ -380,15 +316,7 @@ class FleetResults:
         )
 
     def estimates(self, wanted: EstimateFilter, *, number: int = 1) -> TablePage:
-        """Return a page of the estimates.
-
-        Parameters
-        ----------
-        wanted
-            Which systems, and in which order.
-        number
-            Which page.
-        """
+        """Return a page of the estimates."""
         where, values = wanted.where()
         names = dict.fromkeys(("system_id", *wanted.shown, "planes", "tracker"))
         return self._page("estimates", tuple(names), where, values,
@@ -433,11 +361,9 @@ class FleetResults:
         return None if row is None else str(row[0])
 
     def sample(self) -> dict[str, list[Any]]:
-        """Return name, place and direction of systems to draw, the same ones each time.
-
-        The direction is that of the largest plane, or of a tracker's axis, which is named in
-        ``axis`` then.
-        """
+        """Return name, place and direction of systems to draw, the same ones each time."""
+        # The direction is that of the largest plane, or of a tracker's axis, which is named in
+        # `axis` then.
         return self._sample(
             "SELECT system_id, longitude, latitude, quality, tracker.axis_azimuth AS axis,"
             " coalesce(planes[1].surface_azimuth, surface_azimuth) AS surface_azimuth"

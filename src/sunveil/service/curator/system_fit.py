@@ -39,15 +39,6 @@ from sunveil.site import Site
 
 
 def row_findings(service: Service, served: Served, row: dict[str, Any]) -> list[tuple[str, str]]:
-    """Return what the method saw of a system: the name of each finding, and the finding in words.
-
-    Parameters
-    ----------
-    service, served
-        The dataset.
-    row
-        The system's estimate, as the inference wrote it.
-    """
     estimate = _estimate(service, served, row)
     years = (
         f"{year_name(year)}: {year.surface_azimuth:.1f}°, {year.surface_tilt:.1f}°,"
@@ -77,19 +68,8 @@ def _estimate(service: Service, served: Served, row: dict[str, Any]) -> Estimate
 
 
 def fit_days(service: Service, served: Served, row: dict[str, Any]) -> list[DayCurve]:
-    """Return the clearest days of a system: what was measured, and what its estimate would give.
-
-    Parameters
-    ----------
-    service, served
-        The dataset.
-    row
-        The system's estimate, as the inference wrote it.
-
-    Privacy
-    -------
-    None: the curves are readings.
-    """
+    """Return the clearest days of a system: what was measured, and what its estimate would give."""
+    # None: the curves are readings.
     record, site = read_one(service, served, row["system_id"])
     estimate = _estimate(service, served, row)
     skies = SiteSkies(site.latitude, site.longitude, site.altitude)
@@ -116,15 +96,7 @@ def fit_days(service: Service, served: Served, row: dict[str, Any]) -> list[DayC
 
 
 def read_one(service: Service, served: Served, system_id: str) -> tuple[Record, Site]:
-    """Return the readings of one system of a fleet, and where it is.
-
-    Parameters
-    ----------
-    service, served
-        The dataset.
-    system_id
-        The system.
-    """
+    """Return the readings of one system of a fleet, and where it is."""
     folder = served.path(service.settings.datasets)
     table = folder / str(served.extra["systems_table"])
     options = meter_options(served)

@@ -44,17 +44,7 @@ HOURS = {PASSWORD: 48.0, SIGN_IN: 0.25}
 
 
 def new_link(connection: Connection, account_id: str, purpose: str = PASSWORD) -> str:
-    """Return the secret of a new link to an account; those before it end.
-
-    Parameters
-    ----------
-    connection
-        A transaction of the service's store.
-    account_id
-        Whose account.
-    purpose
-        ``password`` lets its holder set one; ``sign-in`` opens a session without any.
-    """
+    """Return the secret of a new link to an account; those before it end."""
     connection.execute(delete(links).where(links.c.expires < int(time.time())))
     end_links_of(connection, account_id)
     secret = random_secret()
@@ -89,42 +79,20 @@ TOUCH_SECONDS = 60
 
 @dataclass(frozen=True, slots=True)
 class Session:
-    """A sign-in of an account, or with a token.
+    """A sign-in of an account, or with a token."""
 
-    Parameters
-    ----------
-    role
-        ``curator``, ``auditor`` or ``analyst``.
-    who
-        The account's name; of an analyst, the name in the ledger.
-    id
-        What it is known by in lists.
-    account, account_id
-        Name and id of its account; empty for a sign-in with a token that a curator made.
-    token
-        Public half of the token it was opened with; empty for a sign-in to an account.
-    scope
-        What it may do at most: ``read`` or ``ask``.
-    flash
-        Messages for the next page, each as kind and text.
-    made, seen, expires
-        When it began, was last used, and ends at the latest. [s since 1970]
-    browser
-        What the browser said that it is.
-    """
-
-    role: str
-    who: str
-    id: str = ""
+    role: str  # `curator`, `auditor` or `analyst`
+    who: str  # the account's name; of an analyst, the name in the ledger
+    id: str = ""  # what it is known by in lists
     account: str = ""
     account_id: str = ""
     token: str = ""
-    scope: str = ASK
-    flash: tuple[tuple[str, str], ...] = ()
-    made: int = 0
-    seen: int = 0
-    expires: int = 0
-    browser: str = ""
+    scope: str = ASK  # what it may do at most: `read` or `ask`
+    flash: tuple[tuple[str, str], ...] = ()  # messages for the next page, each as kind and text
+    made: int = 0  # [s since 1970] when it began, was last used, and ends at the latest
+    seen: int = 0  # [s since 1970] when it began, was last used, and ends at the latest
+    expires: int = 0  # [s since 1970] when it began, was last used, and ends at the latest
+    browser: str = ""  # what the browser said that it is
 
     @property
     def stale(self) -> bool:
@@ -154,25 +122,7 @@ def begin_session(
     until: int | None = None,
     browser: str = "",
 ) -> str:
-    """Keep a new session, and return the cookie that it is known by.
-
-    Parameters
-    ----------
-    connection
-        A transaction of the service's store.
-    role, who
-        As for :class:`Session`.
-    hours
-        How long it lasts at most. [h]
-    account_id, token
-        What it was opened with: an account, or the public half of a token.
-    scope
-        What it may do at most.
-    until
-        When it ends at the latest, such as with its token. [s since 1970]
-    browser
-        What the browser says that it is.
-    """
+    """Keep a new session, and return the cookie that it is known by."""
     began = int(time.time())
     connection.execute(delete(sessions).where(sessions.c.expires < began))
     ends = int(began + 3600.0 * hours)
@@ -196,34 +146,14 @@ def begin_session(
 
 
 def find_session(connection: Connection, secret: str, *, idle_minutes: float) -> Session | None:
-    """Return the session of a cookie, unless it has ended, or its account may not have it.
-
-    Parameters
-    ----------
-    connection
-        A transaction of the service's store.
-    secret
-        The cookie.
-    idle_minutes
-        How long it lasts without being used. [min]
-    """
+    """Return the session of a cookie, unless it has ended, or its account may not have it."""
     here = sessions.c.digest == digest_of(secret)
     row = connection.execute(_sessions_query(idle_minutes).where(here)).one_or_none()
     return None if row is None else _session(row)
 
 
 def sessions_of(connection: Connection, mine: Session, *, idle_minutes: float) -> list[Session]:
-    """Return all sessions of whoever has this one: of its account, or of its token.
-
-    Parameters
-    ----------
-    connection
-        A transaction of the service's store.
-    mine
-        A session of theirs.
-    idle_minutes
-        How long a session lasts without being used. [min]
-    """
+    """Return all sessions of whoever has this one: of its account, or of its token."""
     query = _sessions_query(idle_minutes).where(_same_holder(mine)).order_by(sessions.c.seen.desc())
     return [_session(row) for row in connection.execute(query)]
 
@@ -236,17 +166,7 @@ def touch_session(connection: Connection, secret: str) -> None:
 
 
 def set_flash(connection: Connection, secret: str, messages: list[tuple[str, str]]) -> None:
-    """Keep the messages that the next page shows.
-
-    Parameters
-    ----------
-    connection
-        A transaction of the service's store.
-    secret
-        The session's cookie.
-    messages
-        Each message as kind (``good``, ``bad`` or ``note``) and text; an empty list forgets all.
-    """
+    """Keep the messages that the next page shows."""
     connection.execute(
         update(sessions)
         .where(sessions.c.digest == digest_of(secret))
@@ -336,41 +256,19 @@ LAST_CURATOR = (
 
 @dataclass(frozen=True, slots=True)
 class Account:
-    """Somebody who may sign in.
+    """Somebody who may sign in."""
 
-    Parameters
-    ----------
-    id
-        What sessions and tokens know it by.
-    name
-        Unique among accounts; it stands in the ledger beside what it did.
-    role
-        ``curator``, ``auditor``, ``analyst``, or ``none`` where a provider took it back.
-    analyst
-        Of an analyst's account, the name in the ledger under which it asks; empty otherwise.
-    scope
-        What an analyst's account may do at most: ``read`` or ``ask``.
-    password
-        Its scrypt hash; None before it is set, and for single sign-on.
-    issuer, subject
-        Who the provider of single sign-on says it is; None for a local account.
-    disabled
-        When it was disabled, in UTC; None while it is not.
-    made, signed_in
-        When it was made and last signed in to, in UTC.
-    """
-
-    id: str
-    name: str
-    role: str
+    id: str  # what sessions and tokens know it by
+    name: str  # unique among accounts; it stands in the ledger beside what it did
+    role: str  # `curator`, `auditor`, `analyst`, or `none` where a provider took it back
     analyst: str
-    scope: str
+    scope: str  # what an analyst's account may do at most: `read` or `ask`
     password: str | None = field(repr=False)
-    issuer: str | None
-    subject: str | None
-    disabled: str | None
-    made: str
-    signed_in: str | None
+    issuer: str | None  # who the provider of single sign-on says it is; None for a local account
+    subject: str | None  # who the provider of single sign-on says it is; None for a local account
+    disabled: str | None  # when it was disabled, in UTC; None while it is not
+    made: str  # when it was made and last signed in to, in UTC
+    signed_in: str | None  # when it was made and last signed in to, in UTC
 
     @property
     def local(self) -> bool:
@@ -397,23 +295,7 @@ def add_account(
     scope: str = ASK,
     subject: tuple[str, str] | None = None,
 ) -> Account:
-    """Make an account; a local one has no password before its holder sets one.
-
-    Parameters
-    ----------
-    connection
-        A transaction of the service's store.
-    name
-        Its name, which no other account has, whatever the case of its letters.
-    role
-        ``curator``, ``auditor`` or ``analyst``.
-    analyst
-        For an analyst, the name in the ledger under which it asks; its own when left out.
-    scope
-        For an analyst, what it may do at most.
-    subject
-        Issuer and subject of single sign-on; None for a local account.
-    """
+    """Make an account; a local one has no password before its holder sets one."""
     check_name("curator" if role == CURATOR else "person", name)
     if find_account(connection, name) is not None:
         raise ParameterError(f"there is an account named {name!r} already; choose another name")
@@ -461,15 +343,7 @@ def account_of_id(connection: Connection, account_id: str) -> Account:
 
 
 def account_of_subject(connection: Connection, issuer: str, subject: str) -> Account | None:
-    """Return the account of who a provider says somebody is, or None.
-
-    Parameters
-    ----------
-    connection
-        A transaction of the service's store.
-    issuer, subject
-        Of the provider, and its unchanging name of the person.
-    """
+    """Return the account of who a provider says somebody is, or None."""
     row = connection.execute(
         select(accounts).where(accounts.c.issuer == issuer, accounts.c.subject == subject)
     ).one_or_none()
@@ -477,17 +351,7 @@ def account_of_subject(connection: Connection, issuer: str, subject: str) -> Acc
 
 
 def set_account_password(connection: Connection, account: Account, password: str) -> None:
-    """Give a local account a password; links to it and sessions of it end.
-
-    Parameters
-    ----------
-    connection
-        A transaction of the service's store.
-    account
-        Whose it is.
-    password
-        In the clear; its scrypt hash is kept.
-    """
+    """Give a local account a password; links to it and sessions of it end."""
     if not account.local:
         raise ParameterError("this account signs in through its provider, and has no password here")
     check_strength(password, [account.name, account.analyst])
@@ -501,19 +365,8 @@ def set_account_password(connection: Connection, account: Account, password: str
 def change_role(
     connection: Connection, account: Account, *, role: str, analyst: str = "", scope: str = ASK
 ) -> None:
-    """Give an account another role, or an analyst's another name in the ledger or another scope.
-
-    Its sessions end. The last curator who can sign in stays one.
-
-    Parameters
-    ----------
-    connection
-        A transaction of the service's store.
-    account
-        Whose it is.
-    role, analyst, scope
-        As for :func:`add_account`.
-    """
+    """Give an account another role, or an analyst's another name in the ledger or another scope."""
+    # Its sessions end. The last curator who can sign in stays one.
     if role != CURATOR:
         _keep_a_curator(connection, account)
     _change(connection, account, **_role_values(account.name, role, analyst, scope))
@@ -523,17 +376,7 @@ def change_role(
 def follow_provider(
     connection: Connection, account: Account, *, role: str, analyst: str, scope: str
 ) -> None:
-    """Give an account of single sign-on the role that its provider names now, also a lesser one.
-
-    Parameters
-    ----------
-    connection
-        A transaction of the service's store.
-    account
-        Whose it is.
-    role, analyst, scope
-        As for :func:`add_account`.
-    """
+    """Give an account of single sign-on the role that its provider names now, also a lesser one."""
     values = _role_values(account.name, role, analyst, scope)
     if values != {"role": account.role, "analyst": account.analyst, "scope": account.scope}:
         _change(connection, account, **values)
@@ -565,17 +408,7 @@ def note_sign_in(connection: Connection, account: Account) -> None:
 
 
 def add_first_curator(connection: Connection, name: str, password: str) -> Account:
-    """Make the first curator's account, in the transaction that sees that it is the first.
-
-    Parameters
-    ----------
-    connection
-        A transaction of the service's store.
-    name
-        The curator's name.
-    password
-        In the clear; its scrypt hash is kept.
-    """
+    """Make the first curator's account, in the transaction that sees that it is the first."""
     if has_curator(connection):
         raise ParameterError("there is a curator already; sign in instead")
     set_password(connection, name, password)
@@ -583,17 +416,7 @@ def add_first_curator(connection: Connection, name: str, password: str) -> Accou
 
 
 def set_password(connection: Connection, name: str, password: str) -> None:
-    """Give an account a new password; make a curator's account of that name if there is none.
-
-    Parameters
-    ----------
-    connection
-        A transaction of the service's store.
-    name
-        The account's name.
-    password
-        In the clear; its scrypt hash is kept.
-    """
+    """Give an account a new password; make a curator's account of that name if there is none."""
     found = find_account(connection, name) or add_account(connection, name, role=CURATOR)
     set_account_password(connection, found, password)
 
@@ -658,15 +481,7 @@ def fact(connection: Connection, name: str) -> str | None:
 
 
 def set_fact(connection: Connection, name: str, value: str) -> None:
-    """Note something under a name, in place of what was there.
-
-    Parameters
-    ----------
-    connection
-        A transaction of the service's store.
-    name, value
-        What is noted.
-    """
+    """Note something under a name, in place of what was there."""
     connection.execute(delete(facts).where(facts.c.name == name))
     connection.execute(insert(facts).values(name=name, value=value))
 
@@ -690,43 +505,19 @@ MOST_WORKING = 100
 
 @dataclass(frozen=True, slots=True)
 class TokenRow:
-    """A token as the database knows it.
+    """A token as the database knows it."""
 
-    Parameters
-    ----------
-    id
-        Its public half.
-    analyst
-        Under whose name in the ledger it asks.
-    digest
-        Of its secret half.
-    made, revoked
-        When it was made and revoked, in UTC; None while it is not revoked.
-    scope
-        ``read`` or ``ask``: what it was made for, and what its account still allows.
-    expires
-        When it expires. [s since 1970]
-    account
-        Name of the account that issued it for itself; None where a curator did.
-    account_id
-        Its id.
-    label
-        What its holder calls it.
-    withdrawn
-        Whether its account is disabled, or is this analyst's no longer.
-    """
-
-    id: str
-    analyst: str
-    digest: str = field(repr=False)
-    made: str
-    expires: int
-    revoked: str | None = None
-    scope: str = ASK
+    id: str  # its public half
+    analyst: str  # under whose name in the ledger it asks
+    digest: str = field(repr=False)  # of its secret half
+    made: str  # when it was made and revoked, in UTC; None while it is not revoked
+    expires: int  # [s since 1970] when it expires
+    revoked: str | None = None  # when it was made and revoked, in UTC; None while it is not revoked
+    scope: str = ASK  # `read` or `ask`: what it was made for, and what its account still allows
     account: str | None = None
-    account_id: str | None = None
-    label: str = ""
-    withdrawn: bool = False
+    account_id: str | None = None  # its id
+    label: str = ""  # what its holder calls it
+    withdrawn: bool = False  # whether its account is disabled, or is this analyst's no longer
 
     @property
     def expiry(self) -> str:
@@ -767,23 +558,7 @@ def issue_token(
     account_id: str | None = None,
     label: str = "",
 ) -> Token:
-    """Make a token for an analyst; its text is shown once, and never kept.
-
-    Parameters
-    ----------
-    connection
-        A transaction of the service's store.
-    analyst
-        Under whose name in the ledger it asks.
-    days
-        How long it works. [days]
-    scope
-        ``read`` or ``ask``.
-    account_id
-        The account that issues it for itself, and with which it ends; None for a curator's.
-    label
-        What its holder calls it.
-    """
+    """Make a token for an analyst; its text is shown once, and never kept."""
     check_name("analyst", analyst)
     check_scope(scope)
     if not 1 <= days <= MOST_DAYS:

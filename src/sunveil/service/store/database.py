@@ -181,13 +181,7 @@ SERVICE_TABLES = TableSet("the service's tables in", metadata, version_table, 1)
 
 
 class Store:
-    """The tables of the service, read and changed in transactions.
-
-    Parameters
-    ----------
-    where
-        The ledger's database, which is there already.
-    """
+    """The tables of the service, read and changed in transactions."""
 
     def __init__(self, where: str) -> None:
         self.engine: Engine = open_engine(where)
@@ -220,17 +214,7 @@ def now(later: float = 0.0) -> str:
 
 
 def insert_new(connection: Connection, table: Table, values: dict[str, Any]) -> bool:
-    """Insert a row, unless one with its key is there; return whether it is new.
-
-    Parameters
-    ----------
-    connection
-        A transaction of the service's store.
-    table
-        Where it is inserted.
-    values
-        The row, by column.
-    """
+    """Insert a row, unless one with its key is there; return whether it is new."""
     made = postgresql.insert if connection.dialect.name == "postgresql" else sqlite.insert
     added = made(table).values(values).on_conflict_do_nothing().returning(*table.primary_key)
     # psycopg leaves the row count of an INSERT ... ON CONFLICT at -1

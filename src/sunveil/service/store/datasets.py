@@ -55,52 +55,25 @@ MOST_SYSTEMS = 2000
 
 @dataclass(frozen=True, slots=True)
 class Served:
-    """A dataset that is served.
+    """A dataset that is served."""
 
-    Parameters
-    ----------
-    name
-        Its name in links and in the ledger: small letters, digits and hyphens.
-    title, about
-        What it is, for people.
-    folder
-        Where its files are; a path within the service's folder of datasets, or an absolute one.
-    estimates, meters, places
-        Paths in the folder: the inferred table, the meters that releases of single systems are
-        drawn from, and where each system is, unless all are at one place.
-    systems
-        How many systems there are: public.
-    keys
-        Public columns of the estimates, each with every group there may be, in advance.
-    edition
-        Public name of the data; another one makes every question a new one.
-    latitude, longitude, altitude, timezone
-        Of the place where all systems are, for releases of single systems.
-    state
-        ``new``, ``inferring``, ``ready`` or ``failed``; questions are answered when ready.
-    extra
-        Whatever else the curator's side keeps.
-    made
-        When it was added.
-    """
-
-    name: str
-    title: str
+    name: str  # its name in links and in the ledger: small letters, digits and hyphens
+    title: str  # what it is, for people
     folder: str
-    about: str = ""
+    about: str = ""  # what it is, for people
     estimates: str | None = None
     meters: str | None = None
     places: str | None = None
-    systems: int | None = None
+    systems: int | None = None  # how many systems there are: public
     keys: dict[str, list[str]] = field(default_factory=dict)
-    edition: str = "1"
+    edition: str = "1"  # public name of the data; another one makes every question a new one
     latitude: float | None = None
     longitude: float | None = None
     altitude: float | None = None
     timezone: str | None = None
-    state: str = "new"
-    extra: dict[str, Any] = field(default_factory=dict)
-    made: str = ""
+    state: str = "new"  # `new`, `inferring`, `ready` or `failed`; questions are answered when ready
+    extra: dict[str, Any] = field(default_factory=dict)  # whatever else the curator's side keeps
+    made: str = ""  # when it was added
 
     def __post_init__(self) -> None:
         if not NAME.fullmatch(self.name):
@@ -149,17 +122,7 @@ def add_served(connection: Connection, dataset: Served) -> None:
 
 
 def change_served(connection: Connection, name: str, **changes: Any) -> None:
-    """Change fields of a dataset.
-
-    Parameters
-    ----------
-    connection
-        A transaction of the service's store.
-    name
-        The dataset's name, which stays.
-    **changes
-        New values of fields of :class:`Served`.
-    """
+    """Change fields of a dataset."""
     values = {key: _text(value) for key, value in changes.items()}
     done = connection.execute(update(served).where(served.c.name == name).values(values))
     if done.rowcount != 1:
@@ -214,70 +177,32 @@ SUMMARY = (
 
 @dataclass(frozen=True, slots=True)
 class ReleaseRow:
-    """A release in a list.
+    """A release in a list."""
 
-    Parameters
-    ----------
-    id
-        Its id, which links hold.
-    dataset
-        The name of its dataset.
-    kind, title
-        What was asked.
-    epsilon, cost
-        Its privacy loss, and what was charged, in the promise's measure.
-    made
-        When it was drawn, in UTC.
-    """
-
-    id: str
-    dataset: str
-    kind: str
-    title: str
-    epsilon: float
-    cost: float
-    made: str
+    id: str  # its id, which links hold
+    dataset: str  # the name of its dataset
+    kind: str  # what was asked
+    title: str  # what was asked
+    epsilon: float  # its privacy loss, and what was charged, in the promise's measure
+    cost: float  # its privacy loss, and what was charged, in the promise's measure
+    made: str  # when it was drawn, in UTC
 
 
 @dataclass(frozen=True, slots=True)
 class StoredRequest:
-    """What was asked under an idempotency key.
+    """What was asked under an idempotency key."""
 
-    Parameters
-    ----------
-    analyst, key
-        By whom, and under which key.
-    dataset
-        Of which dataset, by name.
-    asked
-        The question, as canonical JSON.
-    release
-        Its answer; None as long as there is none.
-    """
-
-    analyst: str
-    key: str
-    dataset: str
-    asked: str
-    release: str | None = None
+    analyst: str  # by whom, and under which key
+    key: str  # by whom, and under which key
+    dataset: str  # of which dataset, by name
+    asked: str  # the question, as canonical JSON
+    release: str | None = None  # its answer; None as long as there is none
 
 
 def keep_release(
     connection: Connection, row: ReleaseRow, *, question: str, body: dict[str, Any]
 ) -> None:
-    """Keep a release, unless it is kept already.
-
-    Parameters
-    ----------
-    connection
-        A transaction of the service's store.
-    row
-        Its line in lists.
-    question
-        Digest of the question that it answers.
-    body
-        All of it, as plain JSON types: public.
-    """
+    """Keep a release, unless it is kept already."""
     values = {
         "id": row.id,
         "dataset": row.dataset,
@@ -301,17 +226,7 @@ def find_release(connection: Connection, release: str) -> tuple[ReleaseRow, dict
 
 
 def releases_of(connection: Connection, dataset: str, *, limit: int = 200) -> list[ReleaseRow]:
-    """Return the releases of a dataset, newest first.
-
-    Parameters
-    ----------
-    connection
-        A transaction of the service's store.
-    dataset
-        Its name.
-    limit
-        How many at most.
-    """
+    """Return the releases of a dataset, newest first."""
     query = select(*SUMMARY).where(releases.c.dataset == dataset)
     query = query.order_by(releases.c.made.desc(), releases.c.id).limit(limit)
     return [ReleaseRow(*row) for row in connection.execute(query)]
