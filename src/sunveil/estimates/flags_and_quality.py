@@ -1,4 +1,4 @@
-"""Flag, Quality, Outcome with their explanations."""
+"""Flags, quality and outcomes of estimates, with their explanations."""
 
 from __future__ import annotations
 

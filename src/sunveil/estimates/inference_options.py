@@ -1,4 +1,4 @@
-"""InferOptions: assumptions and switches of an inference, declared once."""
+"""Options of an inference, and settings of a fleet's run."""
 
 from __future__ import annotations
 

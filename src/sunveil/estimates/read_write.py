@@ -1,4 +1,4 @@
-"""Read_estimates, write_estimates: run folder, Parquet, CSV, JSON."""
+"""Estimates of a fleet read back: run folder, Parquet, CSV, JSON."""
 
 from __future__ import annotations
 

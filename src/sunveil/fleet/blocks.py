@@ -1,4 +1,4 @@
-"""Block: systems on a common grid as a matrix."""
+"""Systems on a common grid, as a matrix."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Infer_fleet: plan, run, resume; run folder."""
+"""A run over a fleet: plan, run, resume; its folder."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""SQLite and PostgreSQL engines, tables, baseline migration."""
+"""SQLite and PostgreSQL engines, tables and their version."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Promise, Question, Answer, Dataset, SystemHome, shares."""
+"""Promises, questions, answers, datasets and households."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the ledger has stored, read back: entries, households, spending, statements."""
+"""What the ledger has stored, read back: entries, households, spending."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Pandas, numpy and Arrow inputs to Records."""
+"""Inputs from pandas, numpy and Arrow to records."""
 
 from __future__ import annotations
 

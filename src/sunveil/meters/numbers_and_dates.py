@@ -1,4 +1,4 @@
-"""Parse one field: number, timestamp, date order."""
+"""One field parsed: numbers, timestamps, the order of dates."""
 
 from __future__ import annotations
 

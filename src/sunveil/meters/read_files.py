@@ -1,4 +1,4 @@
-"""Read_meters: files, folders, archives; rows joined by system."""
+"""Files, folders and archives of meters to records; rows joined by system."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""MeterOptions (declared once for Python, CLI, forms, schema files)."""
+"""MeterOptions: how meters are read."""
 
 from __future__ import annotations
 

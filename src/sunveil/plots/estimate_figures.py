@@ -1,4 +1,4 @@
-"""Plot_estimate: clear days, residuals, years, household."""
+"""Figures of an estimate: clear days, residuals, years, household."""
 
 from __future__ import annotations
 

@@ -77,10 +77,11 @@ def fleet_power(
     Examples
     --------
     >>> import pandas as pd
-    >>> from sunveil import Site, power
+    >>> from sunveil import Site, fleet_power
     >>> planes = pd.DataFrame({"surface_azimuth": [180.0, 270.0], "surface_tilt": [25.0, 20.0],
     ...                        "dc_capacity_kw": [5.0, 8.0]})
-    >>> day = power(planes, Site(39.74, -105.17), start="2023-06-21T07:00", end="2023-06-22T07:00")
+    >>> start, end = "2023-06-21T07:00", "2023-06-22T07:00"
+    >>> day = fleet_power(planes, Site(39.74, -105.17), start=start, end=end)
     >>> day.power_kw.shape
     (1, 96)
     """

@@ -1,4 +1,4 @@
-"""Noisy counts and sums, exact; mechanisms bought by an epsilon or rho."""
+"""Exact noise on counts and sums, and what an epsilon or rho buys."""
 
 from __future__ import annotations
 

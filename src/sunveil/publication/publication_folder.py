@@ -1,4 +1,4 @@
-"""Write_publication, read_publication: tables, data package, README template."""
+"""Publications written to a folder and read back: tables, data package, README."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Publication, PublishedTable, Column, ExpectedError; bins and table names."""
+"""A publication, its tables, columns and errors; bins and names of tables."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""FleetTables."""
+"""Tables of a fleet: planned, charged, drawn and kept."""
 
 from __future__ import annotations
 

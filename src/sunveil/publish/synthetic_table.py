@@ -1,4 +1,4 @@
-"""SyntheticTable (mbi, in a subprocess)."""
+"""Synthetic tables of systems, made with mbi in a process of its own."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""SystemRows: each row drawn once and kept; `redraw` names rows to draw again."""
+"""Rows of systems: each drawn once and kept, or drawn again by name."""
 
 from __future__ import annotations
 

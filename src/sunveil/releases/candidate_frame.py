@@ -1,4 +1,4 @@
-"""ReleaseFrame: profiles of all candidates (public)."""
+"""The public frame of a release: profiles of all candidates."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Public prior, equivalent epsilon, candidate layouts."""
+"""Public prior over planes, equivalent epsilon, candidate layouts."""
 
 from __future__ import annotations
 

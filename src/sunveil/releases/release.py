@@ -1,4 +1,4 @@
-"""Release(): one score, one draw."""
+"""A release: one score, one draw."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Release, ExpectedErrors (public)."""
+"""The answer of a release, with its expected errors."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Application factory, uvicorn."""
+"""The application, put together and run by uvicorn."""
 
 from __future__ import annotations
 

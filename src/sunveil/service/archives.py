@@ -1,4 +1,4 @@
-"""Hostile-safe archive extraction."""
+"""Archives unpacked within limits, whatever they hold."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Running service; RFC 9457 problems."""
+"""The running service, and the problems that it answers with."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Probes, metrics, logs."""
+"""Probes, metrics and logs."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Expected errors and cheaper or clearer alternatives."""
+"""Cheaper or clearer questions in place of one that says little."""
 
 from __future__ import annotations
 

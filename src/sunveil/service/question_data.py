@@ -1,4 +1,4 @@
-"""Question to product and the private data it needs."""
+"""From a question to what it draws, and the private data that this needs."""
 
 from __future__ import annotations
 

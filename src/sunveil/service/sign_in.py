@@ -1,4 +1,4 @@
-"""Sign-in, sign-out, set-up links, own account."""
+"""Signing in and out, links to set a password, one's own account."""
 
 from __future__ import annotations
 

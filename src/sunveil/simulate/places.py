@@ -1,4 +1,4 @@
-"""FleetSpec, places, cells."""
+"""Places of a simulated fleet and its weather cells."""
 
 from __future__ import annotations
 

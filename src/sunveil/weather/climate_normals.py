@@ -1,4 +1,4 @@
-"""Embedded temperature normals; typical years."""
+"""Embedded temperature normals by month."""
 
 from __future__ import annotations
 

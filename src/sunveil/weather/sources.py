@@ -1,4 +1,4 @@
-"""Get_weather; WeatherSource (one request per place and span)."""
+"""Weather of a place and span from any source, through the cache."""
 
 from __future__ import annotations
 

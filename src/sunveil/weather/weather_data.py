@@ -1,4 +1,4 @@
-"""Weather."""
+"""Weather: public irradiance and temperature at one place."""
 
 from __future__ import annotations
 

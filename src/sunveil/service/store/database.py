@@ -1,4 +1,4 @@
-"""Tables, baseline migration, transactions."""
+"""Tables of the service and their version; transactions."""
 
 from __future__ import annotations
 
