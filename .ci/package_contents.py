@@ -10,7 +10,7 @@ from pathlib import Path
 # Files beside the code that are read when it runs, and what a reader of the sdist needs.
 NEEDED = (
     "sunveil/py.typed",
-    "sunveil/templates/report.html.j2",
+    "sunveil/plots/templates/report.html.j2",
     "sunveil/weather/normals.npz",
     "sunveil/releases/typical.json",
 )
