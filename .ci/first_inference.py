@@ -32,7 +32,7 @@ def main() -> None:
     power = make_power()
     estimate = sunveil.infer(power, site=PLACE, label="start")
     assert estimate.plane.angle_to(TRUE) < 5.0, estimate
-    assert "svg" in estimate._repr_html_()
+    assert "<table" in estimate._repr_html_()
     assert estimate.to_sam()[0]["system_capacity"] > 0.0
     estimate.plot()["map"].get_figure(root=True).savefig("estimate.png")
     rows = [f"{time:%Y-%m-%dT%H:%MZ},{kw:.4f}" for time, kw in power.items()]
