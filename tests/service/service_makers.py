@@ -304,8 +304,8 @@ class Load:
                 self.lost += 1
                 time.sleep(0.01)
                 continue
-            if answer.status_code == 503:  # the database is away
-                self.lost += 1
+            if answer.status_code in (429, 503):  # too fast for the service, or no database
+                self.lost += answer.status_code == 503
                 time.sleep(0.05)
                 continue
             if answer.status_code in (200, 201):
