@@ -13,16 +13,12 @@ from sunveil.releases.release_answer import ExpectedErrors
 from sunveil.service.questions import ExpectedError
 
 MOVED = "share of systems that would have to move to make up for the noise"
-
-
 OFF = "mean absolute error of one system"
-
 
 CUT_OFF = (
     "what is cut off above the limit on average over public mixes of systems: totals are too low by"
     " about this"
 )
-
 
 # Of single systems: the unit of each column, and how far off a blind guess is. [unit]
 COLUMNS = {
@@ -30,7 +26,6 @@ COLUMNS = {
     "surface_tilt": ("°", 25.0),
     "dc_capacity_kw": ("%", 100.0),
 }
-
 
 # What an average home is taken to have, where a limit on capacities is given. [kW]
 HOME_KW = 5.0

@@ -27,13 +27,8 @@ from sunveil.service.questions import (
 
 # What is tried where an ε is too small.
 LADDER = (0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1.0, 2.0, 5.0, 10.0, 20.0)
-
-
 MOST_ADVICE = 4
-
-
 PART_OF_SHARE = 20.0
-
 
 TABLE_NAMES = {
     "counts": "the joint counts",
@@ -45,7 +40,6 @@ TABLE_NAMES = {
     "totals": "totals",
     "quantiles": "quantiles",
 }
-
 
 # First questions of each kind, from the one that tells most to the one that is most exact.
 FIRST: dict[str, tuple[dict[str, Any], ...]] = {
@@ -64,13 +58,9 @@ FIRST: dict[str, tuple[dict[str, Any], ...]] = {
     "systems": ({},),
 }
 
-
 # Verdicts by the public facts that they follow from.
 _VERDICTS: dict[tuple[Any, ...], ErrorVerdict | None] = {}
-
-
 MOST_VERDICTS = 5000
-
 
 _TYPES = {
     "fleet-table": FleetTableQuestion,

@@ -336,7 +336,6 @@ class _Kind:
 
 _TABLES = _Kind(_plan_tables, _expected_tables, _answer_tables)
 
-
 _KINDS: dict[type, _Kind] = {
     FleetTableQuestion: _TABLES,
     TotalsQuestion: _TABLES,

@@ -65,7 +65,6 @@ def options_from(stated: Mapping[str, str]) -> MeterOptions:
 
 PARQUET = (".parquet", ".pq")
 
-
 # What the reader of meters takes. An empty file is a system without readings.
 READ = frozenset(
     {
@@ -79,7 +78,6 @@ READ = frozenset(
         FileKind.PACKED,
     }
 )
-
 
 TABLE = "the table of systems"
 
@@ -223,8 +221,6 @@ def _place_systems(given: Sequence[ReceivedFile], meters: Path, into: Path) -> P
 
 # Systems that are no further apart have one place. [degrees]
 ONE_PLACE_DEGREES = 0.2
-
-
 MOST_NAMED = 5
 
 
@@ -338,13 +334,9 @@ def _left_out_words(names: Sequence[str]) -> str:
 # So many systems of Parquet files are read closely.
 CLOSELY = 192
 
-
 # So many names are listed where ids do not match, and so many reasons and notes.
 LISTED = 20
-
-
 Tell = Callable[[int, int], None]
-
 
 # A system's name, and what its files give of it, with how they are read.
 Found = tuple[str, RawSystem | MeterError, MeterOptions]

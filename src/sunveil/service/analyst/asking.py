@@ -41,17 +41,7 @@ QUICK_KINDS = ("fleet-table", "totals", "quantiles")
 
 
 async def make_plan(request: Request, dataset: str, question: Question) -> QuestionPlan:
-    """Return what a question would cost, or refuse it; spend nothing.
-
-    Parameters
-    ----------
-    request
-        What asks, with the analyst who has logged in.
-    dataset
-        The dataset's name.
-    question
-        What would be asked.
-    """
+    """Return what a question would cost, or refuse it; spend nothing."""
     service, analyst = service_of(request), identity_of(request).who
     require_scope(identity_of(request), ASK)
     check_rate(service.limits.asks.take(analyst))
@@ -62,15 +52,7 @@ async def make_plan(request: Request, dataset: str, question: Question) -> Quest
 
 
 async def make_suggestion(request: Request, dataset: str, kind: str) -> Suggestion:
-    """Return a first question of a kind that tells something for a twentieth of the share.
-
-    Parameters
-    ----------
-    request
-        What asks, with the analyst who has logged in.
-    dataset, kind
-        The dataset's name, and the kind of question.
-    """
+    """Return a first question of a kind that tells something for a twentieth of the share."""
     service, analyst = service_of(request), identity_of(request).who
     try:
         return await run_in_threadpool(service.broker.suggest, dataset, kind, analyst=analyst)
@@ -79,17 +61,7 @@ async def make_suggestion(request: Request, dataset: str, kind: str) -> Suggesti
 
 
 def first_questions(service: Service, analyst: str, found: SharedDataset) -> list[Suggestion]:
-    """Return a first question for each kind whose errors are known without reading meters.
-
-    Parameters
-    ----------
-    service
-        The running service.
-    analyst
-        Who would ask.
-    found
-        The dataset.
-    """
+    """Return a first question for each kind whose errors are known without reading meters."""
     kinds = [kind for kind in found.served.kinds if kind in QUICK_KINDS]
     try:
         return [service.broker.suggest(found.name, kind, analyst=analyst) for kind in kinds]
@@ -98,13 +70,7 @@ def first_questions(service: Service, analyst: str, found: SharedDataset) -> lis
 
 
 def first_question(service: Service, analyst: str, found: SharedDataset) -> Suggestion | None:
-    """Return the best of the first questions, or None where none is offered.
-
-    Parameters
-    ----------
-    service, analyst, found
-        As for :func:`first_questions`.
-    """
+    """Return the best of the first questions, or None where none is offered."""
     suggested = [each for each in first_questions(service, analyst, found) if each.verdict]
     order = list(ErrorVerdict)
     return min(
@@ -126,15 +92,6 @@ async def put_question(
     came in until the response is ready: drawn, kept, taken up, refused, or gone wrong. The draw
     itself is held too, so that whoever waits for it learns no more (``security/padding.py`` has the
     rule). What was refused before has waited for nothing.
-
-    Parameters
-    ----------
-    request
-        What asks.
-    dataset, question, key
-        As for :meth:`~sunveil.service.questions.Broker.ask`.
-    respond
-        Makes the response from the answer.
     """
     service, analyst = service_of(request), identity_of(request).who
     require_scope(identity_of(request), ASK)
@@ -184,7 +141,6 @@ ABOUT = {
     "systems": "One row for each system under a random name, with the error to expect.",
 }
 
-
 # How pages call the fields of a question.
 FIELD_WORDS = {
     "group_by": "Divided by",
@@ -196,11 +152,9 @@ FIELD_WORDS = {
     "percents": "Percentiles",
 }
 
-
 # Median errors of estimates from net meters of real homes beside neighbours' loads, as docs/net.md
 # has them by `python -m benchmarks.net`, rounded up. [degrees, degrees, %]
 NET_AZIMUTH, NET_TILT, NET_CAPACITY = 5, 2, 4
-
 
 # What can be bought of a fleet, in the order that it is offered in.
 TABLE_WORDS = {
@@ -216,13 +170,7 @@ TABLE_WORDS = {
 
 
 def net_sentence(net: int, systems: int | None) -> str:
-    """Return what net meters mean for answers, as a sentence; nothing where there are none.
-
-    Parameters
-    ----------
-    net, systems
-        How many systems are declared to have net meters, and how many there are: public.
-    """
+    """Return what net meters mean for answers, as a sentence; nothing where there are none."""
     if not net:
         return ""
     which = "All systems" if net == systems else f"{net:,} of the systems"
@@ -272,13 +220,7 @@ def promise_sentences(promise: Promise) -> list[str]:
 
 
 def cut_sentences(tables: list[dict[str, Any]]) -> list[str]:
-    """Return what holding capacities at a limit leaves out of totals, as sentences.
-
-    Parameters
-    ----------
-    tables
-        The tables of a release, as it holds them: published.
-    """
+    """Return what holding capacities at a limit leaves out of totals, as sentences."""
     totals = next((table for table in tables if table["name"] == "totals"), None)
     if totals is None or not totals["rows"]:
         return []
@@ -304,10 +246,7 @@ def cut_sentences(tables: list[dict[str, Any]]) -> list[str]:
 
 
 QUESTIONS: TypeAdapter[Question] = TypeAdapter(Question)
-
-
 FIELDS = ("epsilon", "group_by", "sectors", "clip_kw", "largest_kw", "percents", "tables")
-
 
 EMPTY = {
     "epsilon": "",
@@ -335,15 +274,7 @@ def fields_of(question: Question) -> dict[str, str]:
 
 
 def given_fields(form: Any, usual: dict[str, str]) -> dict[str, str]:
-    """Return the fields of a form as texts, with what is meant when they are left out.
-
-    Parameters
-    ----------
-    form
-        Query or body, as starlette has it.
-    usual
-        What is meant where nothing was sent.
-    """
+    """Return the fields of a form as texts, with what is meant when they are left out."""
     # boxes that are ticked come one by one; where the form was sent, none is none
     ticked = ",".join(map(str, form.getlist("tables")))
     given = {name: str(form.get(name, usual[name]))[:200] for name in FIELDS}
@@ -351,15 +282,7 @@ def given_fields(form: Any, usual: dict[str, str]) -> dict[str, str]:
 
 
 def question_of(kind: str, given: dict[str, str]) -> Question:
-    """Return the question that a form means, or say what is wrong with it.
-
-    Parameters
-    ----------
-    kind
-        Which kind of question.
-    given
-        The fields of its form.
-    """
+    """Return the question that a form means, or say what is wrong with it."""
     fields: dict[str, Any] = {"kind": kind, "epsilon": given["epsilon"]}
     if kind in ("fleet-table", "totals", "quantiles"):
         fields |= {"group_by": given["group_by"] or None, "clip_kw": given["clip_kw"] or None}
@@ -380,15 +303,7 @@ def question_of(kind: str, given: dict[str, str]) -> Question:
 
 
 def sent_question(text: str, *, kind: str) -> Question:
-    """Return the question that a confirmation carries as JSON, or refuse it.
-
-    Parameters
-    ----------
-    text
-        The question.
-    kind
-        Which kind it must be of.
-    """
+    """Return the question that a confirmation carries as JSON, or refuse it."""
     try:
         found = QUESTIONS.validate_json(text)
     except ValidationError:
@@ -414,13 +329,6 @@ def digest_of(dataset: str, edition: str, question: Question) -> str:
     """Return what binds a confirmation to one question about one edition of a dataset.
 
     What a question costs follows from it and from the promise, which never changes.
-
-    Parameters
-    ----------
-    dataset, edition
-        Its name, and the public name of its data.
-    question
-        What was shown.
     """
     text = json.dumps([dataset, edition, text_of(question)])
     return hashlib.sha256(text.encode()).hexdigest()

@@ -11,40 +11,19 @@ from sunveil.service.page_rendering import literal
 __all__ = ["CaptionedFigure", "figures_of"]
 
 Table = dict[str, Any]
-
-
 Figure = dict[str, Any]
-
-
 UNKNOWN = "unknown"
-
-
 COMPASS = ("N", "NE", "E", "SE", "S", "SW", "W", "NW")
-
 
 # A value below so many standard deviations of its noise may be noise alone, and is drawn pale.
 SURE = 2.0
-
-
 PALE = 0.28
-
-
 NOISE_LEGEND = "pale: may be noise alone"
 
 
 @dataclass(frozen=True, slots=True)
 class CaptionedFigure:
-    """A figure with its caption.
-
-    Parameters
-    ----------
-    id
-        Its name in the page.
-    caption
-        What it shows.
-    made
-        The figure as plotly takes it: ``data`` and ``layout``.
-    """
+    """A figure with its caption."""
 
     id: str
     caption: str
@@ -82,13 +61,6 @@ def grouped(table: Table, first: str) -> dict[str, Table]:
     """Return a table's parts by its public key, or all of it where there is none.
 
     Names of groups come escaped, as figures show them.
-
-    Parameters
-    ----------
-    table
-        The table.
-    first
-        Its first column where it has no key.
     """
     if column_names(table)[0] == first:
         return {"": table}
@@ -101,15 +73,7 @@ def grouped(table: Table, first: str) -> dict[str, Table]:
 
 
 def strength(value: float, deviation: float) -> float:
-    """Return how opaque a value is drawn: pale where it may be noise alone.
-
-    Parameters
-    ----------
-    value
-        As drawn: unbiased.
-    deviation
-        The standard deviation of its noise.
-    """
+    """Return how opaque a value is drawn: pale where it may be noise alone."""
     return 1.0 if abs(value) >= SURE * deviation else PALE
 
 
@@ -120,13 +84,7 @@ def whiskers(deviations: list[float]) -> dict[str, Any]:
 
 
 def noise_legend(kind: str) -> dict[str, Any]:
-    """Return a trace without data whose entry in the legend says what pale means.
-
-    Parameters
-    ----------
-    kind
-        ``bar`` or ``barpolar``: the legend shows a pale one.
-    """
+    """Return a trace without data whose entry in the legend says what pale means."""
     empty: dict[str, Any] = (
         {"x": [None], "y": [None]} if kind == "bar" else {"theta": [None], "r": [None]}
     )
@@ -144,9 +102,7 @@ INTERVALS = (
     "lines reach two standard deviations of the noise to either side, and what is below two is pale"
 )
 
-
 BLUE = [[0.0, "rgba(0,114,178,0.15)"], [1.0, "rgb(0,114,178)"]]
-
 
 # Pale on light and dark paper alike.
 GREY = [[0.0, "rgba(128,128,128,0.10)"], [1.0, "rgba(128,128,128,0.25)"]]
@@ -273,17 +229,7 @@ def draw_mounts(table: Table) -> list[CaptionedFigure]:
 
 
 def _bars(table: Table, label: str, title: str, caption: str) -> list[CaptionedFigure]:
-    """Return the systems in each cell of a table as bars, those of each group beside the others.
-
-    Parameters
-    ----------
-    table
-        The table.
-    label
-        Its column that names the cells.
-    title, caption
-        What is written below the axis, and below the figure.
-    """
+    """Return the systems in each cell of a table as bars, those of each group beside the others."""
     parts = grouped(table, label)
     traces = []
     for group, part in parts.items():

@@ -111,7 +111,6 @@ def dataset(request: Request, name: Name) -> Response:
 
 asking_router = analyst_router()
 
-
 # Problems of a question, which its own page shows.
 SHOWN = (403, 422, 429, 503)
 
@@ -277,31 +276,13 @@ EPOCH = (1980, 1, 1, 0, 0, 0)
 
 
 async def send_file(request: Request, release: str, name: str) -> Response:
-    """Return the response with a file of a release; the right to read it was checked before.
-
-    Parameters
-    ----------
-    request
-        What it answers.
-    release
-        The release's id.
-    name
-        The file's name, such as ``totals.csv``.
-    """
+    """Return the response with a file of a release; the right to read it was checked before."""
     found = await _file(request, release, name)
     return _attached(found.content, f"{release[:8]}-{name}", found.media_type)
 
 
 async def send_bundle(request: Request, cached: CachedRelease) -> Response:
-    """Return the response with all files of a release in one zip.
-
-    Parameters
-    ----------
-    request
-        What it answers.
-    cached
-        The release, which whoever asks may read.
-    """
+    """Return the response with all files of a release in one zip."""
     row = cached.row
     files = {name: (await _file(request, row.id, name)).content for name in file_names(cached.body)}
     files["release.json"] = cached.text
@@ -348,10 +329,8 @@ def _packed(files: Mapping[str, bytes], *, folder: str) -> bytes:
 
 releases_router = analyst_router()
 
-
 # Rows of a table that a page shows; the files have all of them.
 MOST_ROWS = 200
-
 
 # Files that are listed by themselves; tables have links of their own.
 DOCUMENTS = ("README.md", "release-card.yaml", "datapackage.json")

@@ -72,18 +72,12 @@ from sunveil.service.uploads import (
 
 LONGEST_TITLE, LONGEST_ABOUT, LONGEST_OPTION = 120, 2000, 100
 
-
 # Folders and files below the data folder that are the service's own.
 OWN = ("datasets", "jobs")
-
-
 MINE = "this folder is the service's own; name another one"
-
 
 # A column with more groups than this is no public group.
 MOST_GROUPS = 200
-
-
 PLACE = ("latitude", "longitude", "altitude")
 
 
@@ -492,14 +486,8 @@ class UploadPage(CuratorPage):
 
 
 add_router = curator_router()
-
-
 upload_router = APIRouter(prefix="/curator", route_class=UploadPage, include_in_schema=False)
-
-
 WAYS = ("upload", "folder")
-
-
 FIELDS = ("title", "about", *PLACE, *OPTIONS, "meters", "systems")
 
 

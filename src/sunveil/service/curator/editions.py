@@ -186,11 +186,7 @@ def _note(service: Service, name: str, coming: dict[str, Any]) -> Served:
 
 
 router = curator_router()
-
-
 upload_router = APIRouter(prefix="/curator", route_class=UploadPage, include_in_schema=False)
-
-
 FIELDS = ("edition", "others", *PLACE, *OPTIONS, "meters", "systems")
 
 

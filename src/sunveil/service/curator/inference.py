@@ -31,17 +31,11 @@ from sunveil.service.store.datasets import (
 )
 
 INFERENCE_JOB = "infer"
-
-
 OUTPUT = "inferred"
-
-
 INFERRING, READY, FAILED = "inferring", "ready", "failed"
-
 
 # Options of the command that a curator may set.
 OPTIONS = (*READING_FIELDS, "mount", "force")
-
 
 # Those that are given by their name alone.
 FLAGS = (*READING_FLAGS, "force")
@@ -203,8 +197,6 @@ def measure_sign(promised: Dataset) -> str:
 
 
 PREVIEW_JOB = "preview"
-
-
 FILE = "preview.json"
 
 

@@ -22,11 +22,7 @@ from sunveil.site import TimeGrid
 
 # How many questions a budget may be divided among.
 QUESTIONS = (1, 5, 20)
-
-
 EPSILONS = tuple(float(f"{e:.4g}") for e in np.geomspace(0.02, 20.0, 31))
-
-
 HOURS = 8760
 
 

@@ -41,17 +41,13 @@ from sunveil.service.store.database import releases
 from sunveil.service.store.datasets import change_served
 
 router = curator_router()
-
-
 QueryText = Annotated[str, Query(max_length=60)]
-
 
 UNITS = (
     ("system", "the whole record of a household"),
     ("days", "a number of days of a household"),
     ("readings", "a number of readings of a household"),
 )
-
 
 CONDITIONAL = "paper"
 
@@ -310,7 +306,6 @@ def _choose(request: Request, name: str, chosen: list[str]) -> Response:
 
 CURATOR = "the curator"
 
-
 COLUMNS = (
     "entry", "at", "kind", "analyst", "question", "mechanism", "systems", "cost", "digest",
     "account",
@@ -451,8 +446,6 @@ def _cells(entry: Entry) -> list[Any]:
 
 
 ledgers_router = console_router()
-
-
 PAGE = 50
 
 
