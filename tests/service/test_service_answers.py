@@ -16,10 +16,11 @@ from sunveil.meters import MeterOptions, read_meters
 from sunveil.meters.schema_files import schema_digest
 from sunveil.privacy import Days, Readings, System
 from sunveil.publish import fleet_tables
-from sunveil.service.analyst.asking import ABOUT, TABLE_WORDS, promise_sentences
+from sunveil.service.analyst.asking import ABOUT, TABLE_WORDS
 from sunveil.service.analyst.figures import NOISE_LEGEND, figures_of
 from sunveil.service.app import open_service
 from sunveil.service.page_rendering import figure_json
+from sunveil.service.promise_text import promise_sentences
 from sunveil.service.question_data import Data
 from sunveil.service.questions import (
     KINDS,
@@ -110,19 +111,19 @@ def test_nothing_in_a_figure_can_end_its_element():
 
 @pytest.mark.parametrize(
     ("unit", "word"),
-    [(System(), "ever recorded"), (Days(1), "any one day"), (Days(7), "any 7 days"),
-     (Readings(1), "any one reading"), (Readings(9), "any 9 readings")],
+    [(System(), "entire record"), (Days(1), "any one day"), (Days(7), "any 7 days"),
+     (Readings(1), "Any one reading"), (Readings(9), "Any 9 readings")],
 )  # fmt: skip
 def test_a_promise_is_told_in_plain_words(unit, word):
     said = promise_sentences(Promise(unit, 2.0))
     assert word in said[0]
     assert "7.39" in said[0]
-    assert len(said) == 2
+    assert len(said) == (3 if unit == System() else 4)
 
 
 def test_the_weak_points_of_a_promise_are_told_too():
     said = " ".join(promise_sentences(Promise(System(), 10.0, 1e-6, ("paper",))))
-    assert "at most 22,000 times (ε = 10) what it would be otherwise, plus 1e-06" in said
+    assert "at most 22,000 times (ε = 10) its value without them, plus 1e-06" in said
     assert "with a probability" not in said
     assert "paper" in said
 

@@ -17,7 +17,6 @@ from sunveil.errors import BudgetExceeded, LedgerError, ParameterError, ReleaseN
 from sunveil.ledger.analyst_shares import AnalystShare, shares_of_analyst
 from sunveil.ledger.hash_chain import canonical
 from sunveil.ledger.ledger import Ledger
-from sunveil.service import questions
 from sunveil.service.answer_padding import draws_held, draws_noted
 from sunveil.service.context import internal_problem
 from sunveil.service.questions import (
@@ -30,6 +29,7 @@ from sunveil.service.questions import (
     QuestionRefused,
     ReleaseFile,
     Suggestion,
+    answer_title,
 )
 from sunveil.service.settings import ServiceSettings
 from sunveil.service.store.database import Store, now
@@ -250,7 +250,7 @@ class LedgerBroker:
             id=release_id(asked.dataset, digest),
             dataset=asked.dataset,
             kind=case.question.kind,
-            title=questions.TITLES[case.question.kind],
+            title=answer_title(case.question),
             epsilon=case.question.epsilon,
             cost=self._ledger.cost(asked.dataset, question),
             made=now(),

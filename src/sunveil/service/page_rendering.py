@@ -26,6 +26,7 @@ from sunveil.ledger.ledger_database import is_url
 from sunveil.service.authentication import Identity, guest_of, set_cookie
 from sunveil.service.context import MEDIA_TYPE, Problem, as_problem, service_of, wants_json
 from sunveil.service.guarded_routes import public_router
+from sunveil.service.promise_text import promise_line
 from sunveil.service.settings import GUEST, ServiceSettings, home_of, side_of
 from sunveil.service.store.accounts import set_flash
 
@@ -183,6 +184,7 @@ def environment() -> jinja2.Environment:
     made.filters["cell"] = cell
     made.filters["figure_json"] = figure_json
     made.filters["count_of"] = count_of
+    made.filters["promise_line"] = promise_line
     made.globals["plotly_style_ids"] = plotly_style_ids
     return made
 

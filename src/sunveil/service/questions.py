@@ -150,11 +150,34 @@ KINDS: tuple[type[_Question], ...] = (
 
 TITLES = {
     "fleet-table": "Fleet table",
-    "totals": "Totals by group",
-    "quantiles": "Quantiles",
+    "totals": "Total capacity",
+    "quantiles": "Percentiles",
     "synthetic": "Synthetic table",
     "systems": "Single systems",
 }
+
+_TABLE_TITLES = {
+    "counts": "systems by direction, tilt and capacity",
+    "planes": "systems by direction and tilt",
+    "sectors": "systems by direction",
+    "tilts": "systems by tilt",
+    "capacities": "systems by capacity",
+    "mounts": "systems by mounting",
+    "totals": "total capacity",
+    "quantiles": "percentiles",
+}
+
+
+def answer_title(question: Question) -> str:
+    """Return the title of the answer, such as `Systems by direction; total capacity, by feeder`."""
+    title = TITLES[question.kind]
+    if isinstance(question, FleetTableQuestion):
+        title = "; ".join(_TABLE_TITLES[name] for name in question.tables)
+        title = title.replace("; systems by", "; by")
+    elif isinstance(question, QuantilesQuestion):
+        title = "percentiles of capacity and tilt"
+    group = getattr(question, "group_by", None)
+    return title[:1].upper() + title[1:] + (f", by {group}" if group else "")
 
 
 @dataclass(frozen=True, slots=True)

@@ -80,6 +80,7 @@ READ = frozenset(
 )
 
 TABLE = "the table of systems"
+HEADER = 65_536  # [bytes] longest header that is looked at for places
 
 
 @dataclass(frozen=True, slots=True)
@@ -108,7 +109,9 @@ def place_files(
     systems = _place_systems([file for file in files if file.field == "systems"], meters, into)
     found = sorted(path for path in meters.rglob("*") if path.is_file())
     if not found:
-        raise UploadRefused("no readings were sent; choose files of readings, or a zip of them")
+        raise UploadRefused(
+            "no readings were sent; choose files of readings, or a zip of them"
+        )
     left = limits.unpacked
     for path in (*found, *([] if systems is None else [systems])):
         name = TABLE if path == systems else quoted(str(path.relative_to(meters)))
@@ -208,15 +211,32 @@ def _place_systems(given: Sequence[ReceivedFile], meters: Path, into: Path) -> P
             raise UploadRefused("the table of systems is CSV, Parquet or .xlsx; send one of these")
         os.link(given[0].path, into / f"systems{suffix}")
         return into / f"systems{suffix}"
-    every = [path for path in meters.rglob("*") if path.suffix.lower() in SYSTEMS]
-    among = [path for path in every if path.stem.lower() == "systems"]
+    files = [path for path in meters.rglob("*") if path.is_file()]
+    tables = [path for path in files if path.suffix.lower() in SYSTEMS]
+    among = [path for path in tables if path.stem.lower() == "systems"]
     if len(among) > 1:
         raise UploadRefused("several files are named systems; choose one as the table of systems")
-    if not among:
+    if not among and len(files) > 1:
+        among = list(filter(_has_places, tables))
+    if len(among) != 1:  # readings may have columns of places, too
         return None
     target = into / f"systems{among[0].suffix.lower()}"
     os.rename(among[0], target)
     return target
+
+
+def _has_places(path: Path) -> bool:
+    """Return whether a header names latitude and longitude, as that of a table of systems does."""
+    try:
+        if kind_of(path) is FileKind.PARQUET:
+            names: Sequence[str] = pq.read_schema(path).names
+        else:
+            with path.open("rb") as file:
+                names = re.split("[,;\t]", file.readline(HEADER).decode("utf-8-sig", "replace"))
+    except (pa.ArrowException, OSError):
+        return False
+    known = {name.strip().strip("\"'").casefold() for name in names}
+    return bool(known & {"latitude", "lat"}) and bool(known & {"longitude", "lon", "lng", "long"})
 
 
 # Systems that are no further apart have one place. [degrees]
@@ -237,8 +257,8 @@ def take_in(
     table = upload.systems
     if table is None and place is None:
         raise UploadRefused(
-            "no table of systems was sent; choose one, name it systems.csv among the files, or give"
-            " the latitude and longitude of all systems"
+            "no table of systems was found among the files; add one with system_id, latitude and"
+            " longitude, or give the latitude and longitude of all systems"
         )
     if table is None or place is not None:
         assert place is not None
