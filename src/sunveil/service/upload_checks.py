@@ -109,9 +109,7 @@ def place_files(
     systems = _place_systems([file for file in files if file.field == "systems"], meters, into)
     found = sorted(path for path in meters.rglob("*") if path.is_file())
     if not found:
-        raise UploadRefused(
-            "no readings were sent; choose files of readings, or a zip of them"
-        )
+        raise UploadRefused("no readings were sent; choose files of readings, or a zip of them")
     left = limits.unpacked
     for path in (*found, *([] if systems is None else [systems])):
         name = TABLE if path == systems else quoted(str(path.relative_to(meters)))
