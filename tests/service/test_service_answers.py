@@ -260,7 +260,7 @@ def test_errors_of_single_systems_shown_before_a_promise_are_those_that_a_plan_s
     new_curator(running.service)
     fields = {"protect": "days", "k": 1, "epsilon": 8.0, "delta": 0.0, "meters": 1}
     page = running.curator().get("/curator/datasets/new/promise", params=fields).text
-    assert ("do not say whether timestamps mark" in page) is (not label)
+    assert ("whose timestamps may mark" in page) is (not label)
     rows = re.findall(r'<tr>(<th scope="row">.*?)</tr>', page)
     rows = [[text.strip("±°% ") for text in re.findall(r">([^<>]+)</t[dh]>", row)] for row in rows]
     assert [row[:2] for row in rows] == [["1", "8"], ["5", "1.6"], ["20", "0.4"]]
@@ -330,7 +330,7 @@ def test_the_pages_show_every_kind_and_refuse_what_is_none(served):
         ({"epsilon": "much"}, "Privacy loss"),
         ({"epsilon": "0"}, "Privacy loss"),
         ({"epsilon": "nan"}, "Privacy loss"),
-        ({"clip_kw": "1e9"}, "Largest capacity"),
+        ({"clip_kw": "1e9"}, "Cap on capacity"),
         ({"percents": "50, x"}, "Percentiles"),
     ],
 )

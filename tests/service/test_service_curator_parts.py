@@ -106,7 +106,7 @@ def test_a_promise_says_what_it_does_not_hide():
     assert "are not protected" in " ".join(promise_sentences(Promise(Readings(2), 1.0)))
     assert "Any 2 readings" in promise_sentences(Promise(Readings(2), 1.0))[0]
     assert "any one day" in promise_sentences(Promise(Days(1), 1.0))[0]
-    assert "a factor of 8,103" in promise_sentences(Promise(System(), 9.0))[0]
+    assert "a factor of at most 8,100" in promise_sentences(Promise(System(), 9.0))[0]
 
 
 def test_a_delta_is_added_to_the_probability_of_every_set_of_answers():
@@ -149,7 +149,7 @@ def test_entries_are_told_in_words():
     assert describe_entry(promise).what == "promised ε = 1, δ = 1e-06 per 2 days of a household"
     share = entry("analyst", {"analyst": "ann", "share": 500_000_000})
     assert describe_entry(share).what == "gave ann a share of 0.5"
-    assert describe_entry(entry("answer", {"charge": 7})).what == "answer of entry 7"
+    assert describe_entry(entry("answer", {"charge": 7})).what == "answer to entry 7"
 
 
 @pytest.mark.parametrize(
