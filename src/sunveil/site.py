@@ -311,26 +311,6 @@ class Site:
         )
 
 
-def _sky_parts(
-    plane: Plane, weather: pd.DataFrame, zenith: Array, azimuth: Array, *, sky_model: SkyModel
-) -> tuple[Array, Array]:
-    """Return the sky's diffuse light on a plane: from around the sun, and the rest. [W/m²]"""
-    dni, dhi = (weather[name].to_numpy(np.float64) for name in ("dni", "dhi"))
-    if sky_model is SkyModel.ISOTROPIC:
-        whole = np.asarray(pvlib.irradiance.isotropic(plane.surface_tilt, dhi))
-        return np.zeros(len(dhi)), whole
-    days = pd.DatetimeIndex(weather.index).day_of_year.to_numpy()
-    angles = (plane.surface_tilt, plane.surface_azimuth)
-    light = (dhi, dni, np.asarray(pvlib.irradiance.get_extra_radiation(days)))
-    model = {
-        SkyModel.HAYDAVIES: pvlib.irradiance.haydavies,
-        SkyModel.PEREZ: pvlib.irradiance.perez_driesse,
-    }[sky_model]
-    parts = model(*angles, *light, zenith, azimuth, return_components=True)
-    around = np.nan_to_num(np.asarray(parts["poa_circumsolar"], dtype=np.float64))
-    return around, np.nan_to_num(np.asarray(parts["poa_sky_diffuse"], dtype=np.float64)) - around
-
-
 DAY = 86400
 
 

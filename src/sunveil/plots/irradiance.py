@@ -30,7 +30,7 @@ from sunveil.plots.style import (
     polar_map,
     solar_hour,
 )
-from sunveil.pv_model import plane_light, sky_at
+from sunveil.pv_model import plane_irradiance, sky_at
 from sunveil.site import Array, Plane, Site, normals
 from sunveil.weather.cache import WeatherCache
 from sunveil.weather.clear_sky import clearsky
@@ -216,7 +216,7 @@ def _daily_energy(weather: Weather, directions: Array) -> Array:
     share = np.count_nonzero(lit) / len(weather.times)
     # in blocks, so that a year of all planes never stands in memory at once
     parts = [
-        plane_light(sky, directions[first : first + _BLOCK]).mean(axis=1)
+        plane_irradiance(sky, directions[first : first + _BLOCK]).mean(axis=1)
         for first in range(0, len(directions), _BLOCK)
     ]
     return np.asarray(np.concatenate(parts) * share * 24.0 / 1000.0)
@@ -247,7 +247,7 @@ def _day_light(
     hours = solar_hour(site, sky.sun)
     order = np.argsort(hours)
     angles = np.array([[p.surface_azimuth, p.surface_tilt] for p in planes])
-    light = plane_light(sky, normals(angles[:, 0], angles[:, 1]))
+    light = plane_irradiance(sky, normals(angles[:, 0], angles[:, 1]))
     return hours[order], light[:, order]
 
 
