@@ -600,7 +600,7 @@ def test_errors_shown_before_a_promise_are_those_that_a_plan_states(serve, promi
     with running.service.store.changing() as connection:
         add_served(connection, served)
     unit, _, k = unit_name(promise.unit).partition(":")
-    fields = {"unit": unit, "k": k or "1", "epsilon": promise.epsilon}
+    fields = {"protect": unit, "k": k or "1", "epsilon": promise.epsilon}
     fields |= {"delta": promise.delta, "meters": promise.meters}
     page = login(running).get("/curator/datasets/new/promise", params=fields).text
     rows = [
