@@ -10,6 +10,7 @@ from importlib.resources import files
 from types import MappingProxyType
 from typing import Any
 
+import h5py
 import numpy as np
 import pandas as pd
 import pvlib
@@ -159,8 +160,6 @@ def _index(degrees: float, *, first: float, per_degree: float, count: int) -> in
 @lru_cache(maxsize=2)
 def _opened(file: str, name: str) -> Any:
     """Return a map of pvlib's, opened."""
-    import h5py
-
     path = str(files("pvlib") / "data" / f"{file}.h5")
     # what is unpacked is forgotten when the map, not only the file, is closed
     return h5py.File(path, "r", rdcc_nbytes=_KEPT)[name]

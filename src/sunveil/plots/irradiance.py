@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
 
 import numpy as np
 import pandas as pd
+from matplotlib.axes import Axes
+from matplotlib.colors import LinearSegmentedColormap, to_hex
 from numpy.typing import NDArray
 
 from sunveil._options import checked, number, whole
@@ -35,9 +36,6 @@ from sunveil.site import Array, Plane, Site, normals
 from sunveil.weather.cache import WeatherCache
 from sunveil.weather.clear_sky import clearsky
 from sunveil.weather.weather_data import TimeLike, Weather, instant, utc_seconds
-
-if TYPE_CHECKING:
-    from matplotlib.axes import Axes
 
 LIGHT = "Plane-of-array irradiance [W/m²]"
 
@@ -278,8 +276,6 @@ def _light_to_dark(count: int) -> list[str]:
 
 
 def _blend(colours: list[str], count: int) -> list[str]:
-    from matplotlib.colors import LinearSegmentedColormap, to_hex
-
     blend = LinearSegmentedColormap.from_list("blend", colours)
     return [to_hex(blend(place)) for place in np.linspace(0.0, 1.0, count)]
 
