@@ -84,7 +84,7 @@ def test_more_privacy_loss_is_worth_more():
 
 
 def test_errors_of_whole_records_are_at_the_limit_that_nothing_can_beat():
-    azimuth = system_curves(System(), [1.0, 4.0])[0]
+    azimuth = system_curves(System(), (1.0, 4.0))[0]
     limits = [180.0 / (1.0 + math.exp(epsilon / 2.0)) for epsilon in azimuth.epsilons]
     assert all(error >= limit for error, limit in zip(azimuth.errors, limits, strict=True))
 

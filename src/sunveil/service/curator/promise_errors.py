@@ -109,7 +109,7 @@ def table_curves(
 
 @cache
 def system_curves(
-    unit: Unit, epsilons: Sequence[float] = EPSILONS, *, meters: MeterFacts = METERS
+    unit: Unit, epsilons: tuple[float, ...] = EPSILONS, *, meters: MeterFacts = METERS
 ) -> list[ErrorCurve]:
     """Return the mean errors of one system's release against ε. [degrees, degrees]"""
     errors = [_system_errors(unit, e, meters) for e in epsilons]
