@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self, cast, overload
 
 import numpy as np
+import pandas as pd
 import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
@@ -66,7 +67,6 @@ from sunveil.meters.record import Label, Record, RefusedSystem
 from sunveil.site import Plane, Site
 
 if TYPE_CHECKING:
-    import pandas as pd
     from matplotlib.figure import Figure
     from pvlib.modelchain import ModelChain
 
@@ -403,8 +403,6 @@ class Estimates(_Columns, Table, Sequence["Estimate"]):
         nested
             Whether columns that hold lists, as those of planes and years, are among them.
         """
-        import pandas as pd
-
         rows = self.to_arrow().to_pylist()
         rows += [{"system_id": each.system_id, "error": each.reason} for each in self.refused]
         frame = pd.DataFrame(rows)
