@@ -212,7 +212,7 @@ def test_a_dataset_is_added_by_naming_a_folder_which_stays_where_it_is(with_fold
     answer = name_folder(client, "utility/2025")
     assert answer.headers["location"] == "/curator/datasets/named"
     made = served_of(with_folder, "named")
-    assert made.meters == str(readings)
+    assert made.path(with_folder.service.settings.datasets, made.meters) == readings
     assert made.extra["options"] == {"timezone": "UTC"}
     removed = post(client, "/curator/datasets/named/remove", page="/curator/datasets/named")
     assert removed.headers["location"] == "/curator"

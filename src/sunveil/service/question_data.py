@@ -97,12 +97,12 @@ class Data:
     def _read_homes(self, dataset: Served) -> list[SystemHome]:
         if dataset.table is None:
             return []
-        path, options = dataset.path(self._folder) / dataset.table, meter_options(dataset)
+        path, options = dataset.path(self._folder, dataset.table), meter_options(dataset)
         return read_households(path, options.system_column)
 
     def _read_rows(self, dataset: Served) -> FleetRows:
         assert dataset.estimates is not None
-        path = dataset.path(self._folder) / dataset.estimates
+        path = dataset.path(self._folder, dataset.estimates)
         return read_fleet(path, keys=list(dataset.keys))
 
     def _read_systems(self, dataset: Served) -> MemorySystems:
@@ -110,16 +110,16 @@ class Data:
         # A system of which no record can be made, for its rows and stamps, is left out; whatever
         # readings a record holds, it is there.
         assert dataset.meters is not None
-        folder, options = dataset.path(self._folder), meter_options(dataset)
+        options, meters = meter_options(dataset), dataset.path(self._folder, dataset.meters)
         if dataset.table is None:
             assert dataset.latitude is not None
             assert dataset.longitude is not None
             site = Site(dataset.latitude, dataset.longitude, dataset.altitude)
-            found = site_records(folder / dataset.meters, options, longitude=site.longitude)
+            found = site_records(meters, options, longitude=site.longitude)
             records = [each for each in found if isinstance(each, Record)]
             sites = {record.system_id: site for record in records}
         else:
-            records, sites = _placed(folder / dataset.meters, folder / dataset.table, options)
+            records, sites = _placed(meters, dataset.path(self._folder, dataset.table), options)
         if not records:
             raise SourceError("no system of the dataset has rows and stamps that can be read")
         weather = _weather(records, sites)

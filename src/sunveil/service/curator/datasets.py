@@ -210,11 +210,17 @@ def add_folder(service: Service, form: DatasetForm, *, meters: str, systems: str
     readings, table = named_files(service, meters, systems)
     name = _free_name(service, form)
     found = look_at_files(service, readings, table, options=form.options)
-    made = described(form, name, meters=str(readings), table=str(table), found=found)
+    meters, systems = (relative_to(service, name, path) for path in (readings, table))
+    made = described(form, name, meters=meters, table=systems, found=found)
     with service.store.changing() as connection:
         add_served(connection, made)
         (service.settings.datasets / name).mkdir(mode=0o700, exist_ok=True)
     return made
+
+
+def relative_to(service: Service, folder: str, path: Path) -> str:
+    """Return a path as seen from a dataset's folder, so that the data folder can be moved."""
+    return os.path.relpath(path, Path(os.path.realpath(service.settings.data), "datasets", folder))
 
 
 def named_files(service: Service, meters: str, systems: str) -> tuple[Path, Path]:
@@ -253,9 +259,10 @@ def store_reading_options(service: Service, name: str, options: dict[str, str]) 
         coming = find_served(connection, name).upcoming
     if coming.meters is None or "systems_table" not in coming.extra:
         raise UploadRefused("this dataset came without readings, so there is nothing to read again")
-    folder = coming.path(service.settings.datasets)
-    table = folder / str(coming.extra["systems_table"])
-    found = look_at_files(service, folder / coming.meters, table, options=options)
+    datasets = service.settings.datasets
+    table = coming.path(datasets, str(coming.extra["systems_table"]))
+    meters = coming.path(datasets, coming.meters)
+    found = look_at_files(service, meters, table, options=options)
     forget_inference(service, name)
     forget_preview(service, name)
     facts = {key: found[key] for key in ("listed", "net")}

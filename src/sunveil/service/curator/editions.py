@@ -27,6 +27,7 @@ from sunveil.service.curator.datasets import (
     nameable_folders,
     named_files,
     public_groups,
+    relative_to,
     sent_on,
     take_files,
     take_upload,
@@ -94,11 +95,12 @@ def folder_edition(
     """Keep a folder of readings and a table of systems as the next edition, where they are."""
     served = _check(service, name, form)
     readings, table = named_files(service, meters, systems)
+    folder = _next_folder(service, name)
     made = described(
         DatasetForm(served.title, served.about, form.options),
         name,
-        meters=str(readings),
-        table=str(table),
+        meters=relative_to(service, folder, readings),
+        table=relative_to(service, folder, table),
         found=look_at_files(service, readings, table, options=form.options),
     )
     coming = _coming(service, served, made, form, path=table)
@@ -142,12 +144,9 @@ def _coming(
     """Return the fields of a dataset that its next edition will change; register its systems."""
     _register(service, served.name, form, path=path)
     groups = public_groups(path)
-    number = 2
-    while (service.settings.datasets / served.name / f"edition-{number}").exists():
-        number += 1
     place = ("latitude", "longitude", "altitude", "timezone")
     return {
-        "folder": f"{served.name}/edition-{number}",
+        "folder": _next_folder(service, served.name),
         "edition": form.edition,
         "meters": made.meters,
         "places": None,
@@ -161,6 +160,13 @@ def _coming(
             "editions": [*served.extra.get("editions", []), served.edition],
         },
     }
+
+
+def _next_folder(service: Service, name: str) -> str:
+    number = 2
+    while (service.settings.datasets / name / f"edition-{number}").exists():
+        number += 1
+    return f"{name}/edition-{number}"
 
 
 def _register(service: Service, name: str, form: EditionForm, *, path: Path) -> None:

@@ -64,13 +64,13 @@ def results_of(service: Service, served: Served) -> FleetResults:
 
 def inference_command(service: Service, served: Served) -> list[str]:
     """Return the command that infers a dataset, and goes on where it was."""
-    folder = served.path(service.settings.datasets)
+    datasets = service.settings.datasets
     if served.meters is None or "systems_table" not in served.extra:
         raise ParameterError(f"the dataset {served.name} has no readings to infer from")
     words = [
-        sys.executable, "-m", "sunveil", "infer", str(folder / served.meters),
-        "--systems", str(folder / str(served.extra["systems_table"])),
-        "--out", str(folder / OUTPUT),
+        sys.executable, "-m", "sunveil", "infer", str(served.path(datasets, served.meters)),
+        "--systems", str(served.path(datasets, str(served.extra["systems_table"]))),
+        "--out", str(served.path(datasets, OUTPUT)),
         "--json",
     ]  # fmt: skip
     given: dict[str, Any] = served.extra.get("options", {})
@@ -88,7 +88,7 @@ def start_inference(service: Service, name: str) -> BackgroundJob:
     command = inference_command(service, served.upcoming)
     job = jobs.start(job_id(name), command, kind=INFERENCE_JOB, about=name)
     if job.state.over and job.state is not JobState.DONE:
-        job = jobs.resume(job.job_id)
+        job = jobs.resume(job.job_id, command)
     update_state(service, served)
     return job
 
@@ -232,12 +232,13 @@ def preview_of(service: Service, served: Served) -> DatasetPreview | None:
     coming = served.upcoming
     if coming.meters is None or "systems_table" not in coming.extra:
         return None
-    folder = coming.path(service.settings.datasets)
+    datasets = service.settings.datasets
+    folder = coming.path(datasets)
     if not folder.is_dir():
         return None
     order = {
-        "meters": str(folder / coming.meters),
-        "table": str(folder / str(coming.extra["systems_table"])),
+        "meters": str(coming.path(datasets, coming.meters)),
+        "table": str(coming.path(datasets, str(coming.extra["systems_table"]))),
         "out": str(folder / FILE),
         "options": coming.extra.get("options", {}),
         "limits": asdict(service.settings.reading),

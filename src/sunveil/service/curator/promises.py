@@ -212,7 +212,7 @@ def _candidates(request: Request, found: DatasetView) -> dict[str, list[str]]:
     table = found.served.extra.get("systems_table")
     if table is None:
         return {}
-    return public_groups(found.served.path(service_of(request).settings.datasets) / str(table))
+    return public_groups(found.served.path(service_of(request).settings.datasets, str(table)))
 
 
 def _two_keys(request: Request, found: DatasetView) -> str:
@@ -223,7 +223,7 @@ def _two_keys(request: Request, found: DatasetView) -> str:
     service, table = service_of(request), found.served.extra.get("systems_table")
     if table is None:
         return ""
-    path = found.served.path(service.settings.datasets) / str(table)
+    path = found.served.path(service.settings.datasets, str(table))
     homes = read_households(path, meter_options(found.served).system_column)
     return service.ledger.two_keys_warning(found.served.name, homes)
 

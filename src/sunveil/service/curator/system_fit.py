@@ -97,15 +97,15 @@ def fit_days(service: Service, served: Served, row: dict[str, Any]) -> list[DayC
 
 def read_one(service: Service, served: Served, system_id: str) -> tuple[Record, Site]:
     """Return the readings of one system of a fleet, and where it is."""
-    folder = served.path(service.settings.datasets)
-    table = folder / str(served.extra["systems_table"])
+    datasets = service.settings.datasets
+    table = served.path(datasets, str(served.extra["systems_table"]))
     options = meter_options(served)
     systems = cached_systems(table, options)
     places = np.flatnonzero(np.asarray(systems.ids.to_pylist(), dtype=object) == system_id)
     if not len(places):
         raise SourceError("this system is not in the table of systems any more")
     place = int(places[0])
-    source = look_at(folder / str(served.meters), options, aside=[table])
+    source = look_at(served.path(datasets, str(served.meters)), options, aside=[table])
     found = _record(source, system_id, options, systems=systems, place=place)
     return found, Site(*systems.place(place))
 

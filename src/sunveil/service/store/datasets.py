@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import re
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -109,9 +110,9 @@ class Served:
         coming: dict[str, Any] | None = self.extra.get("next")
         return self if coming is None else replace(self, **coming)
 
-    def path(self, datasets: Path) -> Path:
-        """Return its folder, given the service's folder of datasets."""
-        return datasets / self.folder
+    def path(self, datasets: Path, name: str = "") -> Path:
+        """Return its folder, or a file as seen from there, in the service's folder of datasets."""
+        return Path(os.path.normpath(datasets / self.folder / name))
 
 
 def add_served(connection: Connection, dataset: Served) -> None:
