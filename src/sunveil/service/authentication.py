@@ -1,7 +1,8 @@
-"""Authentication, client address, rate checks."""
+"""Who is asking, from where and how often; the audit log of what they did."""
 
 from __future__ import annotations
 
+import logging
 from dataclasses import dataclass, field
 
 from starlette.concurrency import run_in_threadpool
@@ -185,3 +186,34 @@ def check_rate(seconds: int) -> None:
             f"Too many requests; ask again in {seconds} s.",
             headers={"Retry-After": str(seconds)},
         )
+
+
+Fact = str | int | float | bool | None
+LONGEST = 200
+log = logging.getLogger("sunveil.audit")
+
+
+def record_event(source: Request | Service, event: str, /, **facts: Fact) -> None:
+    """Write an event to the audit log."""
+    # A request adds who asked (`who`, `role`) and from which address (`address`), unless the facts
+    # say otherwise; a service, where nobody asked, adds nothing.
+    found: dict[str, Fact] = {}
+    service = service_of(source) if isinstance(source, Request) else source
+    service.metrics.events.labels(event).inc()
+    if isinstance(source, Request):
+        source.state.audited = True
+        identity = getattr(source.state, "identity", None)
+        if identity is not None and identity.who:
+            found |= {"who": identity.who, "role": identity.role}
+        found["address"] = client_address(source)
+    found |= facts
+    log.info(
+        event,
+        extra={
+            "facts": {name: _short(value) for name, value in found.items() if value is not None}
+        },
+    )
+
+
+def _short(value: Fact) -> Fact:
+    return value[:LONGEST] if isinstance(value, str) else value

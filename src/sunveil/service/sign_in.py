@@ -9,12 +9,12 @@ from starlette.requests import Request
 from starlette.responses import RedirectResponse, Response
 
 from sunveil.errors import ParameterError, ReleaseNotFound
-from sunveil.service.audit_log import record_event
 from sunveil.service.authentication import (
     Identity,
     check_rate,
     drop_cookie,
     own_address,
+    record_event,
     set_cookie,
 )
 from sunveil.service.context import Problem, service_of

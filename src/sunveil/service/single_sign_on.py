@@ -28,8 +28,7 @@ from starlette.responses import RedirectResponse, Response
 
 from sunveil.errors import LedgerError, SunveilError
 from sunveil.ledger.promises import LONGEST_NAME
-from sunveil.service.audit_log import record_event
-from sunveil.service.authentication import set_cookie
+from sunveil.service.authentication import record_event, set_cookie
 from sunveil.service.context import Problem, Service, service_of
 from sunveil.service.guarded_routes import public_router
 from sunveil.service.page_rendering import render

@@ -8,9 +8,9 @@ import shutil
 import unicodedata
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from functools import partial
+from functools import lru_cache, partial
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import pyarrow as pa
 from fastapi import APIRouter, Form, Query
@@ -40,7 +40,6 @@ from sunveil.service.curator.inference import (
     results_of,
     start_inference,
 )
-from sunveil.service.curator.systems_table import cached_systems
 from sunveil.service.guarded_routes import CuratorPage, curator_router, takes_uploads
 from sunveil.service.limited_process import run_guarded
 from sunveil.service.page_rendering import count_of, identity_of, redirect, render
@@ -71,6 +70,10 @@ from sunveil.service.uploads import (
     receive,
     with_kept,
 )
+
+if TYPE_CHECKING:
+    from sunveil.fleet.systems_table import SystemTable
+    from sunveil.meters.reading_options import MeterOptions
 
 LONGEST_TITLE, LONGEST_ABOUT, LONGEST_OPTION = 120, 2000, 100
 
@@ -667,3 +670,16 @@ def _page(
 def _announced(request: Request) -> int | None:
     length = request.headers.get("content-length", "")
     return int(length) if length.isdecimal() else None
+
+
+def cached_systems(table: Path, options: MeterOptions | None = None) -> SystemTable:
+    """Return the systems of a table, from memory if its file has not changed since."""
+    status = table.stat()
+    return _read(table, options, status.st_mtime_ns, status.st_size)
+
+
+@lru_cache(maxsize=4)
+def _read(table: Path, options: MeterOptions | None, _modified: int, _size: int) -> SystemTable:
+    from sunveil.fleet.systems_table import read_systems
+
+    return read_systems(table) if options is None else read_systems(table, options)

@@ -21,6 +21,7 @@ from sunveil.service.curator.datasets import (
     PLACE,
     DatasetForm,
     UploadPage,
+    cached_systems,
     described,
     kept_of,
     look_at_files,
@@ -40,7 +41,6 @@ from sunveil.service.curator.inference import (
     job_of,
     jobs_of,
 )
-from sunveil.service.curator.systems_table import cached_systems
 from sunveil.service.guarded_routes import curator_router, takes_uploads
 from sunveil.service.page_rendering import count_of, redirect, render
 from sunveil.service.settings import size_text

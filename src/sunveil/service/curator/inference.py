@@ -244,7 +244,7 @@ def preview_of(service: Service, served: Served) -> DatasetPreview | None:
         "limits": asdict(service.settings.reading),
     }
     command = [
-        sys.executable, "-m", "sunveil.service.upload_preview_job", json.dumps(order)
+        sys.executable, "-m", "sunveil.service.limited_process", json.dumps(order)
     ]  # fmt: skip
     jobs = jobs_of(service)
     job = jobs.get(_job_id(served))

@@ -30,9 +30,9 @@ from sunveil.plots.estimate_figures import CLEAR_DAY_PANELS, clear_days
 from sunveil.plots.skyline_and_scores import seen_readings
 from sunveil.plots.style import solar_hour
 from sunveil.service.context import Service
+from sunveil.service.curator.datasets import cached_systems
 from sunveil.service.curator.figures import DayCurve
 from sunveil.service.curator.inference import OUTPUT
-from sunveil.service.curator.systems_table import cached_systems
 from sunveil.service.store.datasets import Served
 from sunveil.service.upload_checks import meter_options
 from sunveil.site import Site
