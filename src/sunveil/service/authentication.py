@@ -20,7 +20,7 @@ PROXY_SIGNS = ("x-forwarded-for", "forwarded", "via", "x-real-ip")
 
 
 def own_address(request: Request) -> str:
-    """Return what links to this service begin with, wherever a request claims to have come."""
+    """Return the address that links to this service begin with."""
     return service_of(request).settings.address or str(request.base_url).rstrip("/")
 
 
@@ -32,7 +32,7 @@ def client_address(request: Request) -> str:
 
 
 def limited_as(request: Request) -> str:
-    """Return what limits count a request as: its address, or a household's IPv6 network."""
+    """Return the key of a request for rate limits: its address, or its IPv6 network."""
     return limit_key(client_address(request))
 
 
@@ -179,7 +179,7 @@ def require_scope(identity: Identity, scope: str) -> None:
 
 
 def check_rate(seconds: int) -> None:
-    """Refuse a request that comes too early by so many seconds; 0 refuses nothing."""
+    """Refuse a request that is too early by some seconds; 0 refuses nothing."""
     if seconds:
         raise Problem(
             429,

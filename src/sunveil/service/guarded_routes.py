@@ -56,7 +56,7 @@ class Audience(StrEnum):
 
 
 class GuardedRoute(APIRoute):
-    """A route whose guard, :meth:`admit`, runs before the body is read."""
+    """A route with a guard, :meth:`admit`, that runs before the body is read."""
 
     audience: ClassVar[Audience]
 
@@ -103,8 +103,8 @@ class GuardedRoute(APIRoute):
         return False
 
     def _record(self, request: Request, response: Response) -> None:
-        told = getattr(request.state, "audited", False)  # by the page itself, in its own words
-        if request.method not in SAFE and not told and self.is_event(response):
+        audited = getattr(request.state, "audited", False)  # by the page itself
+        if request.method not in SAFE and not audited and self.is_event(response):
             given = request.path_params
             record_event(
                 request,
@@ -154,9 +154,9 @@ class PublicRoute(GuardedRoute):
         """Answer a form, which is a sign-in, unless too many have failed."""
         if request.method in SAFE:
             return await inner(request)
-        async with guarded_sign_in(request) as settle:
+        async with guarded_sign_in(request) as record_outcome:
             response = await inner(request)
-            settle(response)
+            record_outcome(response)
         return response
 
 
@@ -257,9 +257,7 @@ async def check_form(request: Request, identity: Identity) -> None:
     if not given and kind in FORMS:
         given = str((await request.form()).get("csrf", ""))
     if site not in ("same-origin", "none") or not same_secret(given, identity.csrf):
-        raise Problem(
-            403, "This form is too old, or not from here; go back, load it again, and send it."
-        )
+        raise Problem(403, "This form is out of date. Load the page again and resubmit.")
 
 
 def takes_uploads(endpoint: Endpoint) -> Endpoint:
@@ -359,7 +357,7 @@ async def guarded_sign_in(request: Request) -> AsyncIterator[Outcome]:
     async with limits.checks:
         attempt = _begin(request, limits, account)
 
-        def settle(response: Response) -> None:
+        def record_outcome(response: Response) -> None:
             """Give back what a sign-in took that was not refused."""
             if response.status_code not in REFUSED:
                 attempt.succeeded()
@@ -367,7 +365,7 @@ async def guarded_sign_in(request: Request) -> AsyncIterator[Outcome]:
                     _remember(request, response, limits, account)
 
         try:
-            yield settle
+            yield record_outcome
         except HTTPException as error:
             if error.status_code not in REFUSED:
                 attempt.succeeded()

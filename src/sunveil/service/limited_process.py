@@ -66,6 +66,17 @@ def too_much(limits: ReadingLimits) -> UploadTooLarge:
     )
 
 
+def _unforeseen(error: Exception, limits: ReadingLimits) -> UploadRefused:
+    """Return the refusal of files on which a reader failed."""
+    import duckdb
+
+    if isinstance(error, duckdb.OutOfMemoryException):
+        return too_much(limits)
+    return UploadRefused(
+        f"the files cannot be read ({type(error).__name__}); check that they are not damaged"
+    )
+
+
 def limit_this_process(limits: ReadingLimits) -> None:
     """Let the kernel refuse this process more memory and processor time than the limits allow."""
     # other pools reserve far more than they use
@@ -88,8 +99,9 @@ def _work(
         kind = next(each for each in type(error).__mro__ if each.__name__ in _KINDS)
         said = {"refused": kind.__name__, "why": str(error)}
     except Exception as error:  # what a damaged file makes a reader raise
-        why = f"the files cannot be read ({type(error).__name__}); check that they are not damaged"
-        said = {"refused": UploadRefused.__name__, "why": why, "unforeseen": place_of(error)}
+        refusal = _unforeseen(error, limits)
+        said = {"refused": type(refusal).__name__, "why": str(refusal)}
+        said["unforeseen"] = place_of(error)
         if debugging():
             traceback.print_exception(error)
     answer.send_bytes(json.dumps(said).encode())
@@ -127,6 +139,9 @@ def main(order: dict[str, Any]) -> int:
     except SunveilError as error:
         print(f"sunveil: {error}", file=sys.stderr)
         return REFUSED
+    except Exception as error:
+        print(f"sunveil: {_unforeseen(error, limits)}", file=sys.stderr)
+        return TOO_MUCH
     write_whole(Path(order["out"]), json.dumps(found), private=True)
     return 0
 

@@ -88,7 +88,7 @@ PLACE = ("latitude", "longitude", "altitude")
 
 @dataclass(frozen=True, slots=True)
 class DatasetForm:
-    """What a curator fills in for a new dataset."""
+    """The form of a new dataset."""
 
     title: str  # what it is, for people
     about: str  # what it is, for people
@@ -117,7 +117,7 @@ class DatasetForm:
 
 
 def _check_reading(options: dict[str, str]) -> None:
-    """Refuse what says in no way that is known how readings are written."""
+    """Refuse unknown options of reading."""
     from sunveil.service.upload_checks import options_from
 
     try:
@@ -137,7 +137,7 @@ def title_from(names: Sequence[str]) -> str:
 
 
 def slug(title: str) -> str:
-    """Return a title as it stands in links."""
+    """Return a title as used in links."""
     plain = unicodedata.normalize("NFKD", title).encode("ascii", "ignore").decode().lower()
     return re.sub(r"[^a-z0-9]+", "-", plain).strip("-")[:60].strip("-")
 
@@ -149,7 +149,7 @@ def upload_limits(service: Service) -> UploadLimits:
 
 
 def add_upload(service: Service, received: Received, staging: Staging) -> Served:
-    """Keep what was sent as a new dataset, or refuse it, and then keep nothing."""
+    """Keep an upload as a new dataset, or refuse it and keep nothing."""
     fields = dict(received.fields)
     fields["title"] = fields.get("title", "").strip() or title_from(
         [file.name for file in received.files if file.field == "meters"]
@@ -159,7 +159,7 @@ def add_upload(service: Service, received: Received, staging: Staging) -> Served
     found = take_files(service, received, staging, options=form.options)
     made = described(form, name, meters="meters", table=found["table"], found=found)
     with service.store.changing() as connection:
-        # the name is held by now: what lies under it was left by a process that was killed
+        # the name is taken by now: older files under it are of a killed process
         add_served(connection, made)
         shutil.rmtree(service.settings.datasets / name, ignore_errors=True)
         staging.put(name)
@@ -169,7 +169,7 @@ def add_upload(service: Service, received: Received, staging: Staging) -> Served
 def take_files(
     service: Service, received: Received, staging: Staging, *, options: dict[str, str]
 ) -> dict[str, Any]:
-    """Put received files in their place below the staging folder, and return what they say."""
+    """Put received files into the staging folder, and return what they say of the dataset."""
     from sunveil.service.upload_checks import options_from, take_in
 
     whole = staging.folder / "whole"
@@ -209,7 +209,7 @@ def place_of(fields: dict[str, str]) -> dict[str, float] | None:
 
 
 def add_folder(service: Service, form: DatasetForm, *, meters: str, systems: str) -> Served:
-    """Keep a folder of readings and a table of systems as a new dataset, where they are."""
+    """Add a folder of readings and a table of systems as a dataset, in place."""
     readings, table = named_files(service, meters, systems)
     name = _free_name(service, form)
     found = look_at_files(service, readings, table, options=form.options)
@@ -239,7 +239,7 @@ def named_files(service: Service, meters: str, systems: str) -> tuple[Path, Path
 def look_at_files(
     service: Service, meters: Path, table: Path, *, options: dict[str, str]
 ) -> dict[str, Any]:
-    """Return what files that lie on the service's disk say of a dataset."""
+    """Return what files on the service's disk say of a dataset."""
     from sunveil.service.upload_checks import look_at_named, options_from
 
     reading = service.settings.reading
@@ -256,7 +256,7 @@ def nameable_folders(service: Service) -> list[str]:
 
 
 def store_reading_options(service: Service, name: str, options: dict[str, str]) -> None:
-    """Read the files of a dataset in another way, and forget what was inferred before."""
+    """Change how files are read, and discard earlier estimates."""
     # After the promise, that is for an edition of which nothing can have been asked yet.
     with service.store.reading() as connection:
         coming = find_served(connection, name).upcoming
@@ -276,7 +276,7 @@ def store_reading_options(service: Service, name: str, options: dict[str, str]) 
 
 
 def forget_inference(service: Service, name: str) -> None:
-    """Forget an inference and its estimates, so that it can begin from nothing."""
+    """Discard an inference and its estimates."""
     # After the promise, that is for an edition of which nothing can have been asked yet.
     with service.store.reading() as connection:
         served = find_served(connection, name).upcoming
@@ -290,7 +290,7 @@ def forget_inference(service: Service, name: str) -> None:
 
 
 def remove_dataset(service: Service, name: str) -> None:
-    """Remove a dataset of which nothing was charged, and its files if they were sent here."""
+    """Remove a dataset without charges, and its uploaded files."""
     # A promise that nothing was spent of is withdrawn, and the ledger remembers that it was.
     with service.store.reading() as connection:
         find_served(connection, name)
@@ -312,7 +312,7 @@ def remove_dataset(service: Service, name: str) -> None:
 def public_groups(path: Path) -> dict[str, list[str]]:
     """Return the columns of a table of systems that could divide the fleet, with their groups."""
     # Every system has a group, those that cannot be used too: all rows of the table count. A column
-    # whose cells have no text, such as lists, divides nothing.
+    # of lists divides nothing.
     from sunveil.estimates.estimates_table import key_texts
 
     systems = cached_systems(path)
@@ -428,7 +428,7 @@ def preview_again(request: Request, name: str) -> Response:
 
 
 class ReadingForm(BaseModel):
-    """How readings are to be read; options that are left out are empty."""
+    """Options of reading; missing ones are empty."""
 
     model_config = ConfigDict(extra="allow")
 
@@ -484,7 +484,7 @@ def cancel(request: Request, name: str) -> Response:
 
 @router.post("/datasets/{name}/restart")
 def restart(request: Request, name: str) -> Response:
-    """Forget an inference and begin it anew."""
+    """Discard an inference and start over."""
     dataset_view(request, name)
     forget_inference(service_of(request), name)
     start_inference(service_of(request), name)
@@ -500,7 +500,7 @@ def remove(request: Request, name: str) -> Response:
 
 
 class UploadPage(CuratorPage):
-    """A page whose form comes as a stream, and brings its token with it."""
+    """A page with a streamed form that carries its own token."""
 
     async def admit(self, request: Request) -> Identity | Response:
         """Admit a curator; the endpoint checks the form's token as it reads the form."""
@@ -612,7 +612,7 @@ async def take_upload(
 
 
 class FolderForm(BaseModel):
-    """The form that names a folder; options of reading that are left out are empty."""
+    """The form that names a folder; missing options are empty."""
 
     model_config = ConfigDict(extra="allow")
 

@@ -52,7 +52,7 @@ LONGEST_EDITION = 60
 
 @dataclass(frozen=True, slots=True)
 class EditionForm:
-    """What a curator fills in for another edition."""
+    """The form of a new version."""
 
     edition: str  # its public name, such as a year
     others: bool  # whether systems without a household's key that are new here are other households
@@ -71,7 +71,7 @@ class EditionForm:
 
 
 def upload_edition(service: Service, name: str, received: Received, staging: Staging) -> Served:
-    """Keep what was sent as the next edition of a dataset, or refuse it, and then keep nothing."""
+    """Keep an upload as the next version of a dataset, or refuse it and keep nothing."""
     form = EditionForm.of(received.fields)
     served = _check(service, name, form)
     found = take_files(service, received, staging, options=form.options)
@@ -109,7 +109,7 @@ def folder_edition(
 
 
 def drop_edition(service: Service, name: str) -> None:
-    """Forget an edition that has not been inferred; the one that is served stays."""
+    """Delete a new version that is not inferred yet; the current one stays."""
     with service.store.reading() as connection:
         served = find_served(connection, name)
     if "next" not in served.extra:
@@ -170,7 +170,7 @@ def _next_folder(service: Service, name: str) -> str:
 
 
 def _register(service: Service, name: str, form: EditionForm, *, path: Path) -> None:
-    """Register whoever is new, by the table's keys, or as other households if the curator says."""
+    """Register new systems, by household keys or as new households if the curator allows."""
     from sunveil.publish.publisher import read_households
     from sunveil.service.upload_checks import options_from
 
@@ -221,7 +221,7 @@ async def upload(request: Request, name: str) -> Response:
 
 
 class EditionFolderForm(BaseModel):
-    """The form that names a folder; options of reading that are left out are empty."""
+    """The form that names a folder; missing options are empty."""
 
     model_config = ConfigDict(extra="allow")
 

@@ -104,9 +104,8 @@ def infer_now(service: Service, name: str) -> Served:
 
 
 def update_state(service: Service, served: Served) -> Served:
-    """Note in the database how an inference stands, and return the dataset as it then is."""
-    # It may be called at any time and any number of times, by pages and by the service's watch:
-    # what the job's own folder says is right, and the database follows it.
+    """Update the state of an inference in the database, and return the dataset."""
+    # The job's own folder is right, and the database follows it; called by pages and by the watch.
     worked_on = served.upcoming
     job = None if worked_on.state == READY else job_of(service, served.name)
     if job is None:
@@ -130,7 +129,7 @@ def note_changes(connection: Connection, name: str, changes: dict[str, Any]) -> 
 
 
 def update_states(service: Service) -> None:
-    """Note in the database how the inferences of all datasets stand that are not ready."""
+    """Update the states of all inferences, and start those that can start."""
     with service.store.reading() as connection:
         waiting = [each for each in all_served(connection) if each.upcoming.state != READY]
     for served in waiting:
@@ -260,7 +259,7 @@ def preview_of(service: Service, served: Served) -> DatasetPreview | None:
 
 
 def infer_if_clear(service: Service, served: Served, preview: DatasetPreview | None = None) -> bool:
-    """Start the inference of a new dataset whose files leave nothing open; return whether it did.
+    """Start the inference of a new dataset if its files leave nothing open; return whether it did.
 
     A new version of a dataset waits for its curator, since it replaces the one that is served.
     """

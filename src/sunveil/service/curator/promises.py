@@ -231,8 +231,7 @@ def _two_keys(request: Request, found: DatasetView) -> str:
 def _choose(request: Request, name: str, chosen: list[str]) -> Response:
     found = dataset_view(request, name)
     candidates = _candidates(request, found)
-    strange = [each for each in chosen if each not in candidates]
-    if strange:
+    if not set(chosen) <= set(candidates):
         raise Problem(422, "A chosen column is not in the table of systems. Load the page again.")
     keys = {each: candidates[each] for each in chosen}
     with service_of(request).store.changing() as connection:

@@ -116,7 +116,7 @@ class Served:
 
 
 def add_served(connection: Connection, dataset: Served) -> None:
-    """Insert a new dataset, whose name must be free."""
+    """Insert a new dataset; its name must be free."""
     if connection.execute(select(served.c.name).where(served.c.name == dataset.name)).scalar():
         raise ParameterError(f"there is a dataset named {dataset.name!r} already")
     connection.execute(insert(served).values({**_values(dataset), "made": now()}))
