@@ -197,7 +197,7 @@ FIELD_WORDS = {
 }
 
 
-# Median errors of estimates from net meters of real homes beside neighbours' loads, as docs/net.md
+# Median errors of estimates from net meters of real homes beside neighbours' loads, as docs/measured.md
 # has them by `python -m benchmarks.net`, rounded up. [degrees, degrees, %]
 NET_AZIMUTH, NET_TILT, NET_CAPACITY = 5, 2, 4
 
