@@ -20,7 +20,7 @@ from sunveil.engine.clock_faults import repaired
 from sunveil.engine.infer import infer_any_block
 from sunveil.engine.plausibility import flag_units
 from sunveil.engine.sky_tables import SkyTable, make_sky_table
-from sunveil.errors import MeterError, SunveilError, TooLittleData, ask, in_words, log_unforeseen
+from sunveil.errors import MeterError, SunveilError, TooLittleData, log_unforeseen
 from sunveil.estimates.estimates_table import (
     BlockEstimates,
     Estimate,
@@ -155,7 +155,7 @@ def by_paper(record: Record, estimate: Estimate, skies: SiteSkies, options: Opti
     if estimate.household is not None:
         raise MeterError(
             f"system {record.system_id} is a net meter, and the paper's method needs the generation"
-            f" alone: use {ask('method', 'default')}, which tells them apart"
+            " alone: set option `method` to default, which tells them apart"
         )
     from sunveil.paper import fit as paper
 
@@ -341,7 +341,7 @@ def _told(fitted: Fitted, sky: SkyTable, context: RunContext) -> Iterator[Fitted
     good = fit.outcome == 0
     for row in np.flatnonzero(~good):
         name = context.names[fitted.systems[row]]
-        told = in_words(reason(int(fit.outcome[row]), int(fit.lit[row]), source=sky.source))
+        told = reason(int(fit.outcome[row]), int(fit.lit[row]), source=sky.source)
         kind = "weather" if fit.outcome[row] == NO_WEATHER else "too little data"
         yield RefusedSystem(name, kind, f"system {name}: {told}")
     if good.all():

@@ -26,7 +26,7 @@ from starlette.exceptions import HTTPException
 from starlette.middleware.trustedhost import TrustedHostMiddleware
 
 from sunveil import __version__
-from sunveil.errors import Interface, LedgerUnavailable, SunveilError, log_unforeseen, speak
+from sunveil.errors import LedgerUnavailable, SunveilError, log_unforeseen
 from sunveil.ledger.ledger import Ledger
 from sunveil.service import health_and_metrics, page_rendering, sign_in, single_sign_on
 from sunveil.service.analyst import api, pages
@@ -235,7 +235,6 @@ SETTINGS = "SUNVEIL_WORKER_SETTINGS"
 
 def run_service(settings: ServiceSettings, *, say: Say) -> None:
     """Serve until interrupted."""
-    speak(Interface.SERVICE)
     with bind(settings) as bound:
         service = open_service(settings)
         try:
@@ -269,7 +268,6 @@ def run_workers(settings: ServiceSettings, bound: socket.socket) -> None:
 
 def worker_app() -> FastAPI:
     """Return the application of one of several workers, which ends with their parent."""
-    speak(Interface.SERVICE)
     given = os.environ.pop(SETTINGS).encode("ascii")
     settings: ServiceSettings = pickle.loads(given)  # noqa: S301, written by the parent
     threading.Thread(target=_end_with_parent, daemon=True).start()
@@ -323,7 +321,6 @@ def run_demo(
     settings: ServiceSettings, *, bound: socket.socket, say: Say, ready: Callable[[str], object]
 ) -> None:
     """Make a demo, or go on with one, then serve it until interrupted."""
-    speak(Interface.SERVICE)
     check_demo_folder(settings)
     app = create_app(settings)
     with closed_on_error(app.state.service):

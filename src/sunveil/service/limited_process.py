@@ -11,7 +11,7 @@ from collections.abc import Callable
 from multiprocessing.connection import Connection
 from typing import Any
 
-from sunveil.errors import Interface, ParameterError, SourceError, debugging, place_of, speak
+from sunveil.errors import ParameterError, SourceError, debugging, place_of
 from sunveil.service.settings import ReadingLimits, size_text
 from sunveil.service.uploads import UploadRefused, UploadTooLarge
 
@@ -79,7 +79,6 @@ def _work(
 ) -> None:
     """Run the task in the process that was made for it, and send its answer or its refusal."""
     limit_this_process(limits)
-    speak(Interface.SERVICE)
     try:
         said: dict[str, Any] = {"found": task(*arguments)}
     except MemoryError:
