@@ -127,7 +127,9 @@ def test_every_package_of_the_reference_has_a_page_with_all_its_names():
     for package in PACKAGES:
         page = DOCS / "reference" / f"{package.rpartition('.')[2]}.md"
         assert f"# {package}\n" in read(page)
-        exported = {f"{package}.{name}" for name in getattr(importlib.import_module(package), "__all__", ())}
+        exported = {
+            f"{package}.{name}" for name in getattr(importlib.import_module(package), "__all__", ())
+        }
         assert {name for name in told if name.rpartition(".")[0] == package} <= exported
     assert {f"sunveil.{name}" for name in sunveil.__all__} <= set(told)
 
