@@ -29,7 +29,7 @@ class YearlySchedule:
     def __post_init__(self) -> None:
         check_fields(self)
         if not 0.0 <= self.start < math.inf:
-            raise ParameterError("the start of a schedule is a part of its promise, or 0")
+            raise ParameterError("give the start of a schedule as a part of its promise, 0 or more")
         if not (1 <= self.years <= MOST_YEARS and 2000 <= self.first <= 9000):
             raise ParameterError(
                 f"give a schedule 1 to {MOST_YEARS} years, from a year such as 2026 on"
