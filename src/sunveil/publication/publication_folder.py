@@ -21,7 +21,7 @@ import pandas as pd
 
 from sunveil._extras import require_extras
 from sunveil._files import real_path
-from sunveil._options import checked
+from sunveil._options import check_path, checked
 from sunveil.errors import ParameterError, SourceError, SunveilError
 from sunveil.publication.csv_formulas import SAID, defuse, restore
 from sunveil.publication.published_tables import Column, Publication, PublishedTable
@@ -379,6 +379,7 @@ class PublishedFleet:
     public: Mapping[str, Any]  # the public choices it was made with
 
 
+@checked
 def read_publication(path: Path | str) -> PublishedFleet:
     """Read the publication in a folder, as a curator wrote it or the service returned it.
 
@@ -387,7 +388,7 @@ def read_publication(path: Path | str) -> PublishedFleet:
     path
         The folder, or its ``datapackage.json``.
     """
-    folder = Path(path)
+    folder = check_path("path", path)
     folder = folder.parent if folder.name == PACKAGE else folder
     try:
         package = json.loads((folder / PACKAGE).read_text(encoding="utf-8"))

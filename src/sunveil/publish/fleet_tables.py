@@ -527,6 +527,9 @@ class FleetTables(Product[tuple[Expected, ...]]):
     rows: FleetRows | None = field(default=None, repr=False)
     size: int | None = None
 
+    def __post_init__(self) -> None:
+        check_fields(self)
+
     def question(
         self, dataset: Dataset, kept: Sequence[Answer] = (), *, analyst: str | None = None
     ) -> Question:

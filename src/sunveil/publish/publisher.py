@@ -123,6 +123,7 @@ class Publisher:
         promise = self._ledger.dataset(self._name).promise
         return from_nano(promise.cost(guarantee, mechanism=mechanism))
 
+    @checked
     def plan(self, product: Product[Errors]) -> Plan[Errors]:
         """Return what a product would cost and its expected errors; spend nothing.
 
@@ -144,6 +145,7 @@ class Publisher:
             drawn=0 if question is None else len(question.systems or ()),
         )
 
+    @checked
     def publish(self, product: Product[Any]) -> Publication:
         """Return a product's publication: charged first and drawn, or as it was drawn before.
 
@@ -171,6 +173,7 @@ class Publisher:
             answers = [answer] if series is None else self._series(product)
         return product.publication(dataset, answers, question)
 
+    @checked
     def account(
         self, publication: Publication, *, schema: str | None = None, interactive: bool = False
     ) -> PublicationAccount:

@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from sunveil._files import write_whole
+from sunveil._options import check_fields
 from sunveil.errors import ParameterError
 from sunveil.estimates.estimates_table import MOUNTS
 from sunveil.ledger.hash_chain import canonical, digest_of
@@ -151,6 +152,7 @@ class SystemRows(Product[ExpectedErrors]):
     on_progress: OnProgress = ignore_progress
 
     def __post_init__(self) -> None:
+        check_fields(self)
         if not self.standing and (self.redraw or self.keep_gone):
             raise ParameterError("--redraw and --keep-gone are for standing rows; add --standing")
 
