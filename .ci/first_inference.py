@@ -6,10 +6,10 @@ from pathlib import Path
 
 import numpy as np
 import pandas as pd
+from pvlib.irradiance import get_total_irradiance
 from pvlib.location import Location
 
 import sunveil
-from sunveil.pv_model import plane_irradiance
 
 # Four months under a sky that is always clear, at Golden, Colorado.
 PLACE = Location(39.742, -105.1727, altitude=1795)
@@ -22,8 +22,15 @@ def make_power() -> pd.Series:
     middles = TIMES + pd.Timedelta(minutes=15)
     sky = PLACE.get_clearsky(middles)
     sun = PLACE.get_solarposition(middles)
-    weather = sky.assign(temp_air=15.0, wind_speed=1.0)
-    light = plane_irradiance(TRUE, weather, sun)["poa_global"].to_numpy()
+    light = get_total_irradiance(
+        TRUE.surface_tilt,
+        TRUE.surface_azimuth,
+        sun["apparent_zenith"],
+        sun["azimuth"],
+        sky["dni"],
+        sky["ghi"],
+        sky["dhi"],
+    )["poa_global"].to_numpy()
     return pd.Series(5.0 * 0.9 * np.maximum(light, 0.0) / 1000.0, index=TIMES, name="roof")
 
 

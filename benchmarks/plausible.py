@@ -23,7 +23,7 @@ import sunveil
 from benchmarks import real
 from benchmarks.not_generation import KINDS, SEED, Generator, make
 from benchmarks.stressed_systems import Cases, simulated_cases
-from sunveil.errors import ParameterError, SunveilError, in_words
+from sunveil.errors import ParameterError, SunveilError
 from sunveil.estimates.flags_and_quality import WORDS, Doubt, Flag
 from sunveil.site import Site
 
@@ -147,7 +147,7 @@ def outcome(trial: Trial) -> str:
     except ParameterError:
         raise
     except SunveilError as error:
-        doubts = [doubt for doubt, words in WORDS.items() if in_words(words) in str(error)]
+        doubts = [doubt for doubt, words in WORDS.items() if words in str(error)]
         return doubts[0].name.lower() if doubts else OTHER
     return NET if Flag.NET_METER in found.flags else INFERRED
 

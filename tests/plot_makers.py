@@ -19,7 +19,7 @@ from sunveil.estimates import (
 )
 from sunveil.fleet.blocks import record_span
 from sunveil.meters import Label, Record
-from sunveil.pv_model import sky_at, unit_power
+from sunveil.pv_model import ac_power, sky_at
 from sunveil.simulate import SystemTruth
 from sunveil.site import Losses, Plane, Site
 from sunveil.weather import Weather, clearsky
@@ -39,7 +39,7 @@ def sunny(days: int = 360) -> tuple[Record, Weather]:
     record = Record("roof", times, np.zeros(len(times)), 30.0, "UTC-07:00")
     weather = clearsky(GOLDEN, *record_span(record))
     sky = sky_at(weather, record.middles)
-    power = unit_power(sky.hazier(-0.2), ROOF.normal.reshape(1, 3), heat=1.25)[0]
+    power = ac_power(sky.hazier(-0.2), ROOF.normal.reshape(1, 3), heat=1.25)[0]
     return replace(record, power_kw=CAPACITY * power), weather
 
 

@@ -1,11 +1,13 @@
 from __future__ import annotations
 
+import pickle
+
 import pytest
 
+import sunveil
 from sunveil import errors
 from sunveil.errors import (
     BudgetExceeded,
-    Interface,
     LedgerConflict,
     LedgerError,
     LedgerUnavailable,
@@ -17,9 +19,6 @@ from sunveil.errors import (
     SunveilError,
     TooLittleData,
     WeatherError,
-    ask,
-    speak,
-    spoken,
 )
 
 PLAIN = (
@@ -42,23 +41,14 @@ def test_every_error_is_caught_as_a_sunveil_error():
             raise kind("what went wrong")
 
 
-def test_a_parameter_is_named_as_the_interface_in_use_calls_it():
-    said = SourceError(f"give {ask('power_unit', 'kW')} or {ask('time_column')}")
-    before = spoken()
-    try:
-        told = {}
-        for interface in Interface:
-            speak(interface)
-            told[interface] = str(said)
-        speak("command")
-        assert str(said) == "give --power-unit kW or --time-column"
-    finally:
-        speak(before)
-    assert told == {
-        "python": "give power_unit='kW' or time_column=",
-        "command": "give --power-unit kW or --time-column",
-        "service": "give kW in the field 'Unit' or the field 'Column of times'",
-    }
+def test_an_error_names_its_option_in_the_message_and_as_an_attribute(tmp_path):
+    path = tmp_path / "a.csv"
+    path.write_text("time,power_kw\n2024-06-01 00:00,1\n2024-06-01 01:00,1\n")
+    with pytest.raises(MeterError, match=r"option `timezone`") as refused:
+        sunveil.read_meters(path)
+    assert refused.value.option == "timezone"
+    assert pickle.loads(pickle.dumps(refused.value)).option == "timezone"
+    assert SunveilError("what went wrong").option is None
 
 
 def test_a_budget_that_is_exceeded_says_by_how_much():

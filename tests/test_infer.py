@@ -401,7 +401,7 @@ def test_a_net_meter_is_told_from_its_household_and_leaves_its_neighbours_alone(
 
 
 def test_the_papers_method_refuses_a_net_meter_and_says_what_to_do(net):
-    said = r"home is a net meter.*needs the generation alone: use method='default'"
+    said = r"home is a net meter.*needs the generation alone: set option `method` to default"
     with pytest.raises(MeterError, match=said):
         sunveil.infer(net, method="paper", net=True, **GOLDEN)
 
@@ -410,15 +410,17 @@ def test_readings_that_w_and_kw_both_fit_ask_for_their_unit(power):
     # roofs of 0.2 to 0.8 kW and of 6 kW in W, a plant of 1 MW in kW
     for scale in (32.0, 125.0, 1000.0, 160.0):
         for name in (None, "roof", "roof W", "ac"):
-            with pytest.raises(MeterError, match=r"unit of its readings: give power_unit= as one"):
+            with pytest.raises(
+                MeterError, match=r"unit of its readings: give option `power_unit` as one"
+            ):
                 sunveil.infer((scale * power).rename(name), **GOLDEN)
-    with pytest.raises(MeterError, match="power_unit="):
+    with pytest.raises(MeterError, match="option `power_unit`"):
         sunveil.infer((1000.0 * power).to_numpy(), times=power.index, **GOLDEN)
     found = sunveil.infer_frame((1000.0 * power).rename("roof").to_frame(), **GOLDEN)
     assert not len(found)
-    assert "power_unit=" in found.refused[0].reason
+    assert "option `power_unit`" in found.refused[0].reason
     energy = (0.25 * power).rename("energy")
-    with pytest.raises(MeterError, match="power_unit="):
+    with pytest.raises(MeterError, match="option `power_unit`"):
         sunveil.infer(energy, **GOLDEN)
 
 

@@ -16,9 +16,9 @@
         └── ReleaseNotFound    ... for this: it has no such dataset, analyst or release
 
 Every message is one sentence or two: what is wrong, where, and what to do. Messages about meters
-name files, columns, row ranges and times, never the value of a reading. What to do is said in the
-words of the interface in use: :func:`ask` marks a parameter, and the message shows it as
-``timezone=`` in Python and as ``--timezone`` on the command line.
+name files, columns, row ranges and times, never the value of a reading. An option that helps is
+named as ``option `timezone```, whether it is given in Python, on the command line or in a form, and
+is the error's attribute ``option``.
 """
 
 from __future__ import annotations
@@ -26,97 +26,10 @@ from __future__ import annotations
 import os
 import re
 import traceback
-from enum import StrEnum
 from logging import Logger
 
-_ASKED = re.compile("⟦([a-z_]+)(?:=([^⟧]*))?⟧")
-
-
-_FLAGS = frozenset({"negate", "net", "force", "restart"})
-
-
-# The environment's name for the interface that a command is started from.
-INTERFACE = "SUNVEIL_INTERFACE"
-
-
-# What the curator's form of the service calls them.
-FORM_LABELS = {
-    "timezone": "Time zone of the readings",
-    "power_unit": "Unit",
-    "label": "Each time is",
-    "register": "Cumulative readings",
-    "decimal": "Decimal mark",
-    "time_column": "Column of times",
-    "date_column": "Column of dates",
-    "power_column": "Column of readings",
-    "export_column": "Column of export to the grid",
-    "import_column": "Column of import from the grid",
-    "system_column": "Column of systems",
-    "time_format": "Format of times",
-    "skip_rows": "Lines above the header",
-    "separator": "Separator between cells",
-    "duplicates": "Several readings for the same time",
-    "unit_switch": "If the unit changes within a record",
-    "negate": "Generation has negative values",
-    "net": "What the meters measure",
-    "force": "Systems that do not look like solar generation",
-}
-
-
-class Interface(StrEnum):
-    """Where a person reads the messages of this process."""
-
-    PYTHON = "python"
-    COMMAND = "command"
-    SERVICE = "service"
-
-
-class _Speaking:
-    interface = Interface.PYTHON
-
-
-def speak(interface: Interface | str) -> None:
-    """Say from now on what to do in the words of an interface."""
-    _Speaking.interface = Interface(interface)
-
-
-def spoken() -> Interface:
-    """Return the interface whose words are used."""
-    return _Speaking.interface
-
-
-def ask(parameter: str, value: str | None = None) -> str:
-    """Return a mark for a parameter that a message tells the reader to give.
-
-    >>> speak("command")
-    >>> str(SunveilError(f"choose with {ask('duplicates', 'mean')} or {ask('negate')}"))
-    'choose with --duplicates mean or --negate'
-    >>> speak("python")
-    >>> str(SunveilError(f"choose with {ask('duplicates', 'mean')} or {ask('negate')}"))
-    "choose with duplicates='mean' or negate=True"
-    """
-    return f"⟦{parameter}⟧" if value is None else f"⟦{parameter}={value}⟧"
-
-
-def in_words(text: str) -> str:
-    """Return a message with its marked parameters in the words of the interface in use."""
-    return _ASKED.sub(lambda found: _worded(found[1], found[2]), text)
-
-
-def _worded(parameter: str, value: str | None) -> str:
-    match _Speaking.interface:
-        case Interface.COMMAND:
-            option = f"--{parameter.replace('_', '-')}"
-            return option if value is None else f"{option} {value}"
-        case Interface.SERVICE:
-            if parameter == "restart":
-                return "Start again from the beginning"
-            field = f"the field {FORM_LABELS.get(parameter, parameter.replace('_', ' '))!r}"
-            return field if value is None else f"{value} in {field}"
-        case _:
-            if value is None:
-                return f"{parameter}=True" if parameter in _FLAGS else f"{parameter}="
-            return f"{parameter}={value!r}"
+# How a message names an option that is wrong or would help.
+_OPTION = re.compile("options? `([a-z_]+)`")
 
 
 def debugging() -> bool:
@@ -141,8 +54,11 @@ def place_of(error: Exception) -> str:
 class SunveilError(Exception):
     """Base of every error that Sunveil raises on purpose."""
 
-    def __str__(self) -> str:
-        return in_words(super().__str__())
+    @property
+    def option(self) -> str | None:
+        """Name of the first option that the message names, None where it names none."""
+        named = _OPTION.search(str(self))
+        return named[1] if named else None
 
 
 class SourceError(SunveilError):

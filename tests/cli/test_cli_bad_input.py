@@ -68,7 +68,8 @@ def test_a_folder_without_meters_is_refused(refused, tmp_path, place):
 
 @pytest.mark.parametrize("option", ["--time-column", "--power-column", "--system-column"])
 def test_a_missing_column_is_refused_by_its_option(refused, one_system, place, option):
-    assert option in refused("infer", one_system, *place, option, "nothere")
+    said = refused("infer", one_system, *place, option, "nothere")
+    assert f"option `{option.strip('-').replace('-', '_')}`" in said
 
 
 @pytest.mark.parametrize(

@@ -208,7 +208,10 @@ def test_what_was_told_apart_is_written_for_its_owner(sunveil, home, place, tmp_
         (["--separated", "apart.xlsx"], "apart.xlsx must end with .csv or .parquet"),
         (["--separated", "gone/apart.csv"], "in a folder that does not exist"),
         (["--separated", "apart.csv", "--systems", "s.csv"], "--separated is for one system"),
-        (["--net", "--method", "paper"], "needs the generation alone: use --method default"),
+        (
+            ["--net", "--method", "paper"],
+            "needs the generation alone: set option `method` to default",
+        ),
     ],
 )
 def test_what_cannot_be_told_apart_is_refused(
@@ -339,7 +342,7 @@ def test_stamps_that_nobody_can_use_are_an_error_whatever_the_readings(
     said = sunveil("infer", naive, *place)
     assert (said.code, said.out) == (2, "")
     assert "none of 3 systems" in said.err
-    assert "--timezone" in said.err
+    assert "option `timezone`" in said.err
 
 
 def test_months_of_all_meters_are_joined(sunveil, three_roofs, write_long, tmp_path, place):

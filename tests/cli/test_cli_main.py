@@ -19,7 +19,6 @@ from sunveil.cli import Commands, cli, main
 from sunveil.cli import infer as infer_options
 from sunveil.cli._options import METER
 from sunveil.engine import Clock
-from sunveil.errors import spoken
 from sunveil.estimates.inference_options import DayGroup, Method
 from sunveil.meters import Duplicates, Label, MeterOptions, Unit, UnitSwitch
 from sunveil.meters.reading_options import Register
@@ -195,19 +194,6 @@ def test_every_field_of_the_meter_options_is_an_option():
     fields -= {"cleaning", "interval_minutes", "first", "last"}
     assert set(METER) == fields
     assert fields <= {each.name for each in infer_options.infer_command.params}
-
-
-def test_remedies_are_in_the_words_of_whoever_started_the_command(tmp_path, monkeypatch, capsys):
-    path = tmp_path / "a.csv"
-    rows = "".join(f"2024-06-01 {hour:02}:00,1\n" for hour in range(24))
-    path.write_text("time,power_kw\n" + rows)
-    given = ["infer", str(path), "--latitude", "40", "--longitude", "-105", "--altitude", "0"]
-    assert main(given) == 2
-    assert "--timezone" in capsys.readouterr().err
-    monkeypatch.setenv("SUNVEIL_INTERFACE", "service")
-    assert main(given) == 2
-    assert "the field 'Time zone of the readings" in capsys.readouterr().err
-    assert spoken() == "python"
 
 
 def test_the_defaults_are_the_library_s_own():

@@ -7,7 +7,7 @@ from click.testing import CliRunner
 
 from sunveil.cli._options import METER, METER_OPTIONS, declared_options, pointing_to_schema, taking
 from sunveil.cli.release import READING_OPTIONS, meter_options
-from sunveil.errors import SourceError, speak
+from sunveil.errors import SourceError
 from sunveil.meters import MeterOptions, from_pandas
 from sunveil.meters.schema_files import options_from
 
@@ -33,8 +33,7 @@ def declared(tmp_path):
         assert said.exit_code == 0, said.output
         return found[0]
 
-    yield read
-    speak("python")
+    return read
 
 
 def test_every_field_has_an_option_unless_only_a_schema_declares_it():
@@ -100,9 +99,8 @@ def test_a_refusal_that_asks_for_an_option_points_to_the_schema(tmp_path):
     meters, schema = tmp_path / "my meters.csv", tmp_path / "s.yaml"
     hint = f"; or declare it with --schema FILE, which sunveil schema '{meters}' proposes"
     for reason, given, told in (
-        ("give --timezone UTC", None, hint),
-        ("give --timezone UTC", schema, ""),
-        ("say it with --schema", None, f", as sunveil schema '{meters}' proposes it"),
+        ("set option `timezone` to UTC", None, hint),
+        ("set option `timezone` to UTC", schema, ""),
         ("there is no file", None, ""),
     ):
         with pytest.raises(SourceError) as refused, pointing_to_schema(meters, given):

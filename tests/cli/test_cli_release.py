@@ -65,8 +65,8 @@ def test_an_undeclared_label_widens_the_errors_and_is_asked_for(sunveil, three_s
     guessed, told = sunveil(*asked), sunveil(*asked, "--label", "left")
     spread = [float(re.search(r"azimuth (\d+\.\d)°", each.out)[1]) for each in (guessed, told)]
     assert spread[0] > spread[1] + 5.0
-    assert "start, middle or end of an interval. Set it with --label." in guessed.out
-    assert "--label" not in told.out
+    assert "start, middle or end of an interval. Set it with option `label`." in guessed.out
+    assert "option `label`" not in told.out
 
 
 def test_a_whole_record_is_released_by_the_window(sunveil, three_systems, place):

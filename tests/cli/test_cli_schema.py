@@ -55,8 +55,8 @@ def test_a_refusal_of_a_release_names_the_option_that_it_has(sunveil, foreign, p
     columns = ("--time-column", "Zeitpunkt", "--power-column", "Wert", "--timezone", "UTC")
     said = sunveil("release", foreign, *place, *RELEASE, *columns)
     assert said.code == 2
-    assert "--power-unit" in said.err
-    assert "--power-unit" in sunveil("infer", foreign, *place, *columns).err
+    assert "option `power_unit`" in said.err
+    assert "option `power_unit`" in sunveil("infer", foreign, *place, *columns).err
 
 
 @pytest.mark.parametrize(

@@ -215,7 +215,7 @@ def test_a_system_that_is_no_generation_is_refused_with_the_remedy(
     refused = refusals_of(tmp_path / "out")
     assert list(refused) == ["a2"]
     assert "do not look like the generation of a PV system" in refused["a2"][1]
-    assert "force=" in refused["a2"][1]
+    assert "option `force`" in refused["a2"][1]
 
 
 def test_a_short_record_is_too_little_data(readings, systems_file, tmp_path):
@@ -252,7 +252,7 @@ def test_a_fleet_without_a_clock_is_refused_before_anything_is_written(
 ):
     naive = readings.assign(time=readings["time"].dt.tz_localize(None))
     naive.to_parquet(tmp_path / "fleet.parquet", index=False)
-    with pytest.raises(SourceError, match="timezone="):
+    with pytest.raises(SourceError, match="option `timezone`"):
         infer_fleet(tmp_path / "fleet.parquet", systems_file, tmp_path / "out")
     assert not (tmp_path / "out").exists()
     settings = FleetSettings(meters=MeterOptions(timezone="UTC"))
@@ -349,7 +349,7 @@ def test_remedies_of_workers_are_in_the_words_of_whoever_started_them(
     assert main(["infer", *map(str, given)]) == 0
     refused = refusals_of(tmp_path / "out")
     assert set(refused) == {"a1", "b1"}
-    assert all("--timezone" in reason for _, reason in refused.values())
+    assert all("option `timezone`" in reason for _, reason in refused.values())
 
 
 def test_systems_spread_over_months_of_csv_are_as_from_one_file(readings, systems_file, tmp_path):

@@ -171,8 +171,20 @@ def test_a_quote_that_is_never_closed_swallows_no_other_row(tmp_path):
     np.testing.assert_array_equal(found.dc_capacity_kw[[0, 2, 3]], [5.0, 7.0, 8.0])
 
 
-# A row with both separators and line breaks in its cells may hold another row: no cell has both.
+@pytest.mark.parametrize(
+    "row", ["b,1\n90,21,6", "b,190,2\n1,6", "b,190,21,6\n5", "b,190,21,6\n5,4"]
+)
+def test_what_follows_a_line_break_without_quotes_names_no_system(tmp_path, row):
+    path = tmp_path / "e.csv"
+    path.write_text(f"{HEADER}\na,180,20,5\n{row}\nc,200,22,7\n")
+    found = read_fleet(path)
+    assert found.system_ids == ("a", "b", "c")
+    np.testing.assert_array_equal(found.dc_capacity_kw[[0, 2]], [5.0, 7.0])
+
+
+# Two cells of a row with both separators and line breaks may hold another row: a note is alone.
 TORN = ("1,2", '1,"2', '"1,2', '",')
+NOTES = ('"see\ntime,note\nbelow"', '"see\nbelow,x"', '"a, b\nc\nd, e, ""f"" g"')
 BROKEN = ('"1\n2"', '"1\n\n2"', '"\n"')
 QUOTES = ('"', '1"', '"1', '""', '"1"2')
 ORDERS = (
@@ -185,7 +197,7 @@ ORDERS = (
 @given(
     cells=st.dictionaries(
         st.tuples(st.integers(0, 9), st.integers(0, 2)),
-        st.sampled_from((*QUOTES, *BROKEN)) | st.sampled_from((*QUOTES, *TORN)),
+        st.sampled_from((*QUOTES, *BROKEN)) | st.sampled_from((*QUOTES, *TORN, *NOTES)),
         max_size=5,
     ),
     order=st.sampled_from(ORDERS),
@@ -193,13 +205,15 @@ ORDERS = (
 )
 @example(cells={(3, 1): '"1', (3, 2): '2"'}, order=ORDERS[0], feeder="F{}")
 @example(cells={(3, 1): '"1\n2"', (4, 0): '"1\n2"'}, order=ORDERS[0], feeder="F{}")
+@example(cells={(3, 1): NOTES[0], (4, 2): NOTES[2]}, order=ORDERS[0], feeder="F{}")
 @example(cells={(3, 0): '"1,2'}, order=ORDERS[0], feeder='"Hill, {}"')
 def test_cells_of_rows_change_neither_their_names_nor_another_row(
     tmp_path_factory, cells, order, feeder
 ):
     for row in {row for row, _ in cells}:
-        own = {cell for (other, _), cell in cells.items() if other == row}
-        assume(not (own & {*TORN} and own & {*BROKEN}))
+        own = [cell for (other, _), cell in cells.items() if other == row]
+        assume(not ({*own} & {*TORN} and {*own} & {*BROKEN}))
+        assume(len(own) == 1 or not {*own} & {*NOTES})
     path = tmp_path_factory.mktemp("rows") / "e.csv"
     numbers = ("surface_azimuth", "surface_tilt", "dc_capacity_kw")
     found = []

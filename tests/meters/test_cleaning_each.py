@@ -268,7 +268,7 @@ def test_a_time_that_is_there_twice_is_refused_whatever_its_readings(pair):
     """By the rules for the whole record equal readings, dark ones and blanks would pass."""
     with pytest.raises(MeterError, match="more than one row for the same time at row") as refused:
         read(doubled(*pair))
-    assert "duplicates=" in str(refused.value)
+    assert "option `duplicates`" in str(refused.value)
 
 
 @pytest.mark.parametrize(

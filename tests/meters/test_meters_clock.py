@@ -76,7 +76,7 @@ def test_the_end_of_the_last_interval_before_the_skipped_hour_is_placed(tmp_path
 
 
 def test_naive_stamps_need_a_timezone(tmp_path):
-    assert "timezone=" in refusal(write_csv(tmp_path / "a.csv", sunny()))
+    assert "option `timezone`" in refusal(write_csv(tmp_path / "a.csv", sunny()))
 
 
 def test_stamps_keep_their_own_offset_against_a_declared_zone(tmp_path):

@@ -23,7 +23,11 @@ from sunveil.meters import MeterOptions, from_pandas, read_meters, records_from_
         ("a.csv", b"time,power_kw\n", "a header but no readings"),
         ("a.csv", b"time,power_kw\n,\n,\n", "header but no readings"),
         ("a.csv", b"once upon a time\nthere was a meter\n", "not a table"),
-        ("a.csv", b"once, upon, a\ntime, there, was\n", "time_column=, one of its 3 columns"),
+        (
+            "a.csv",
+            b"once, upon, a\ntime, there, was\n",
+            "option `time_column`, one of its 3 columns",
+        ),
         ("a.csv", b"time,power_kw\n\x00\x01\x02\n", "a header but no readings"),
         ("a.csv", b"ti\x00\x01me,power_kw\n1,2\n", "no meter file"),
         ("a.csv", "time,power_kw\n2016".encode("utf-16"), "a header but no readings"),
@@ -84,7 +88,7 @@ def test_a_link_to_nowhere_is_refused(tmp_path):
 def test_a_missing_column_is_named_with_those_there_are(tmp_path, option):
     message = refusal(write_csv(tmp_path / "a.csv", sunny()), **{option: "kwatts"})
     assert "no column 'kwatts'" in message
-    assert f"{option}=" in message
+    assert f"option `{option}`" in message
     assert "'time', 'power_kw'" in message
 
 
@@ -93,7 +97,7 @@ def test_several_columns_of_readings_are_listed(tmp_path):
     columns = {"time": power.index, "east_kw": power.to_numpy(), "west_kw": 1.0, "temp": 1.0}
     pd.DataFrame(columns).to_csv(tmp_path / "a.csv", index=False)
     message = refusal(tmp_path / "a.csv")
-    assert "power_column=, one of 'east_kw', 'west_kw'" in message
+    assert "option `power_column`, one of 'east_kw', 'west_kw'" in message
     (record,) = read_meters(tmp_path / "a.csv", power_column="2", label="start")
     assert (record.power_kw == power.to_numpy()).all()
 
@@ -105,7 +109,7 @@ def test_one_column_cannot_be_two_things(tmp_path):
 
 @pytest.mark.parametrize("name", ["value", "Global [W/m^2]", "poa_irradiance_w", "generation"])
 def test_a_column_that_does_not_say_its_unit_needs_one(tmp_path, name):
-    assert "unit= as one of W, kW" in refusal(
+    assert "option `power_unit` as one of W, kW" in refusal(
         write_csv(tmp_path / "a.csv", sunny(), names=f"time,{name}")
     )
 
@@ -172,7 +176,9 @@ def test_a_record_without_any_number_is_refused(tmp_path):
 
 def test_dates_that_can_be_read_in_two_ways_need_a_format(tmp_path):
     path = write_csv(tmp_path / "a.csv", sunny(1), stamp="%d/%m/%Y %H:%M")
-    assert "time_format='%d/%m/%Y %H:%M'" in refusal(path, timezone="UTC")
+    assert "option `time_format` to %m/%d/%Y %H:%M or to %d/%m/%Y %H:%M" in refusal(
+        path, timezone="UTC"
+    )
     (record,) = read_meters(path, timezone="UTC", time_format="%d/%m/%Y %H:%M", label="start")
     assert record.times[0] == np.datetime64("2016-07-01T00:00:00")
 
@@ -204,7 +210,7 @@ def test_a_series_of_another_shape_is_refused():
         from_pandas(pd.Series([1.0, 2.0]))
     with pytest.raises(MeterError, match="is empty"):
         from_pandas(sunny().iloc[:0])
-    with pytest.raises(MeterError, match="timezone="):
+    with pytest.raises(MeterError, match="option `timezone`"):
         from_pandas(sunny().tz_localize(None))
     with pytest.raises(MeterError, match="without a time at row 1"):
         from_pandas(pd.Series([1.0, 2.0], index=pd.DatetimeIndex([None, "2016-07-01"])))
@@ -257,4 +263,4 @@ def test_reasons_name_parameters_in_words(tmp_path):
     refused = []
     read_meters(path, timezone="UTC", duplicates="first", refused=refused)
     assert [each.system_id for each in refused] == ["b"]
-    assert refused[0].reason.endswith("say how they are written with time_format=")
+    assert refused[0].reason.endswith("say how they are written with option `time_format`")

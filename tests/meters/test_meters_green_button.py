@@ -117,7 +117,7 @@ def test_a_feed_that_does_not_say_its_flow_is_taken_for_generation_or_as_said(tm
     (record,) = read_meters(path)
     assert not record.net
     assert "The feed does not say its flow direction" in record.notes[0]
-    assert "net=True" in refusal(path, cleaning="each")
+    assert "option `net`" in refusal(path, cleaning="each")
     for cleaning in ("record", "each"):
         (record,) = read_meters(path, net=True, cleaning=cleaning)
         assert record.net

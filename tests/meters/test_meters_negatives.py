@@ -180,7 +180,7 @@ def test_a_logger_that_writes_one_value_all_night_is_no_household():
 
 def test_generation_counted_as_negative_is_refused_and_can_be_turned():
     power = sunny(10)
-    with pytest.raises(MeterError, match="negate=True"):
+    with pytest.raises(MeterError, match="option `negate`"):
         from_pandas(-power)
     assert (from_pandas(-power, negate=True).power_kw == power.to_numpy()).all()
 

@@ -63,7 +63,7 @@ def test_different_readings_for_one_time_are_refused_with_their_rows(tmp_path):
     twice = pd.concat([power.iloc[:51], power.iloc[48:50] + 0.5, power.iloc[51:]])
     message = refusal(write_csv(tmp_path / "a.csv", twice), timezone="UTC")
     assert "different readings for the same time at rows 49 to 53 (4 of them)" in message
-    assert "duplicates=" in message
+    assert "option `duplicates`" in message
     assert_no_reading_told(message, twice)
 
 
@@ -165,7 +165,7 @@ def test_a_unit_that_switches_is_refused_with_its_place(tmp_path, factor, at):
     _, broken = switched(factor=factor, at=at)
     message = refusal(write_csv(tmp_path / "a.csv", broken), timezone="UTC")
     assert "changes its unit" in message
-    assert "unit_switch='repair'" in message
+    assert "set option `unit_switch` to repair" in message
     assert_no_reading_told(message, broken)
     row = int(message.split("at row ")[1].split(" ")[0])
     # Within the night around the change, no reading tells where it was.
@@ -248,7 +248,7 @@ def test_a_register_is_no_register_for_a_release_unless_it_is_declared():
 
 
 def test_a_register_that_is_said_to_be_power_is_refused():
-    with pytest.raises(MeterError, match="unit='kWh'"):
+    with pytest.raises(MeterError, match="option `power_unit` to kWh"):
         from_pandas(sunny(10).cumsum(), power_unit="kW")
 
 

@@ -81,9 +81,9 @@ def test_generation_goes_before_a_net_that_nobody_asks_for(header, power):
         (
             "import a kW, import b kW, export kW",
             {},
-            "import_column=, one of 'import a kW', 'import",
+            "option `import_column`, one of 'import a kW', 'import",
         ),
-        ("a kW, b kW", {"import_column": "a kW"}, "export_column="),
+        ("a kW, b kW", {"import_column": "a kW"}, "option `export_column`"),
         ("a kW, b kW", {"export_column": "c"}, "has no column 'c'"),
         ("a kW, b kW", {"export_column": "b kW", "import_column": "b kW"}, "as two things"),
     ],

@@ -115,7 +115,7 @@ def test_a_cell_without_a_number_leaves_its_sum_out(tmp_path):
 def test_columns_that_may_be_anything_are_not_added_up(tmp_path):
     frame = table("export kWh, export b kWh, import a kWh, import b kWh")
     frame.to_csv(path := tmp_path / "a.csv", index=False)
-    with pytest.raises(SunveilError, match="power_column="):
+    with pytest.raises(SunveilError, match="option `power_column`"):
         read_meters(path, cleaning="each", timezone="UTC")
     units = table("Export T1 kWh, Export T2 Wh, Import T1 kWh, Import T2 kWh")
     units.to_csv(path, index=False)

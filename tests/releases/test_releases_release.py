@@ -135,7 +135,7 @@ def test_a_series_is_read_with_each_reading_cleaned_alone(power, weather, choice
     for readings in (power, power * 0.0, power * 1e5, power * math.nan):
         said = refusal(readings.rename("roof"), weather, **unnamed)
         assert said == refusal(power.rename("roof"), weather, **unnamed)
-        assert "give power_unit= as one of" in said
+        assert "give option `power_unit` as one of" in said
 
 
 def test_the_clock_is_released_where_it_is_one_more_dimension(record, weather, choices):

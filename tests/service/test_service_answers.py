@@ -6,10 +6,18 @@ import html
 import json
 import math
 import re
+from dataclasses import replace
 
 import numpy as np
 import pytest
-from service_makers import SYSTEMS, add_dataset, key, quick_settings, write_estimates
+from service_makers import (
+    SYSTEMS,
+    add_dataset,
+    key,
+    new_curator,
+    quick_settings,
+    write_estimates,
+)
 
 from sunveil.ledger import Promise
 from sunveil.meters import MeterOptions, read_meters
@@ -30,7 +38,13 @@ from sunveil.service.questions import (
     TotalsQuestion,
 )
 from sunveil.service.settings import ANSWER_SECONDS
-from sunveil.service.store.datasets import Served, change_served, find_release
+from sunveil.service.store.datasets import (
+    Served,
+    add_served,
+    change_served,
+    find_release,
+    find_served,
+)
 
 
 @pytest.fixture(scope="module")
@@ -203,12 +217,16 @@ def test_files_that_releases_cannot_read_are_told_without_their_names(served):
 @pytest.fixture
 def metered(serve, clear_power, golden_site):
     """Return a service over the meters of three systems."""
+    return metered_service(serve, clear_power, golden_site)
+
+
+def metered_service(serve, clear_power, golden_site, *, days=120):
     running = serve()
     folder = running.service.settings.datasets / "metered"
     folder.mkdir(parents=True)
     lines = ["system_id,time,power_kw"]
     for number, azimuth in enumerate((120.0, 180.0, 240.0)):
-        power = clear_power(azimuth, 25.0)
+        power = clear_power(azimuth, 25.0, days=days)
         stamps = power.index.strftime("%Y-%m-%dT%H:%MZ")
         lines += [f"secret-{number},{at},{kw:.4f}" for at, kw in zip(stamps, power, strict=True)]
     (folder / "meters.csv").write_text("\n".join(lines) + "\n")
@@ -226,6 +244,38 @@ def metered(serve, clear_power, golden_site):
         timezone="UTC",
     )
     return running
+
+
+@pytest.mark.parametrize("label", ["", "start"])
+def test_errors_of_single_systems_shown_before_a_promise_are_those_that_a_plan_states(
+    serve, clear_power, golden_site, label
+):
+    """The page assumes a year of hourly readings, which the dataset has."""
+    running = metered_service(serve, clear_power, golden_site, days=365)
+    with running.service.store.changing() as connection:
+        served = find_served(connection, "metered")
+        extra = {**served.extra, "options": {"label": label}}
+        add_served(connection, replace(served, name="new", extra=extra))
+    new_curator(running.service)
+    fields = {"protect": "days", "k": 1, "epsilon": 8.0, "delta": 0.0, "meters": 1}
+    page = running.curator().get("/curator/datasets/new/promise", params=fields).text
+    assert ("do not say whether timestamps mark" in page) is (not label)
+    rows = re.findall(r'<tr>(<th scope="row">.*?)</tr>', page)
+    rows = [[text.strip("±°% ") for text in re.findall(r">([^<>]+)</t[dh]>", row)] for row in rows]
+    assert [row[:2] for row in rows] == [["1", "8"], ["5", "1.6"], ["20", "0.4"]]
+    running.service.ledger.create_dataset("new", Promise(Days(1), 8.0))
+    running.service.ledger.set_share("new", "ann", 8.0)
+    for row in rows:
+        question = {"kind": "systems", "epsilon": float(row[1])}
+        plan = running.api().post("/datasets/new/plans", json=question).json()
+        errors = {each["value"]: each["error"] for each in plan["expected"]}
+        azimuth, tilt, capacity = row[-3:]
+        assert float(azimuth) == pytest.approx(errors["surface_azimuth"], rel=0.03)
+        assert float(tilt) == pytest.approx(errors["surface_tilt"], rel=0.03)
+        if errors["dc_capacity_kw"] < 100.0:
+            assert float(capacity) == pytest.approx(errors["dc_capacity_kw"], abs=0.5)
+        else:
+            assert capacity == "no better than guessing"
 
 
 def test_single_systems_are_released_under_the_promises_own_unit(metered):

@@ -24,7 +24,7 @@ from service_makers import Running, add_dataset, csrf, key, post, quick_settings
 from service_makers import running as running_service
 
 from sunveil.cli import cli
-from sunveil.errors import FORM_LABELS, SourceError
+from sunveil.errors import SourceError
 from sunveil.estimates.inference_options import FleetSettings
 from sunveil.ledger import Promise, Question
 from sunveil.ledger.promises import SystemHome
@@ -343,11 +343,10 @@ def test_how_readings_are_written_goes_to_the_inference_and_to_releases(serve):
     assert "lines above the header" in text_of(refused).lower()
 
 
-def test_remedies_name_fields_that_the_form_has(serve):
+def test_the_form_shows_every_option_that_a_message_may_name(serve):
     page = login(serve()).get("/curator/add").text
-    assert set(FORM_LABELS) == {*READING_FIELDS, "force"}
-    for name, label in FORM_LABELS.items():
-        assert f">{label}</label>" in page
+    for name in (*READING_FIELDS, "mount", "force"):
+        assert f"<code>{name}</code>" in page
         assert f'name="{name}"' in page
 
 
@@ -600,7 +599,7 @@ def test_errors_shown_before_a_promise_are_those_that_a_plan_states(serve, promi
     with running.service.store.changing() as connection:
         add_served(connection, served)
     unit, _, k = unit_name(promise.unit).partition(":")
-    fields = {"unit": unit, "k": k or "1", "epsilon": promise.epsilon}
+    fields = {"protect": unit, "k": k or "1", "epsilon": promise.epsilon}
     fields |= {"delta": promise.delta, "meters": promise.meters}
     page = login(running).get("/curator/datasets/new/promise", params=fields).text
     rows = [

@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from sunveil.errors import INTERFACE, ParameterError, speak, spoken
+from sunveil.errors import ParameterError
 from sunveil.service.background_jobs import (
     BackgroundJob,
     BackgroundJobs,
@@ -110,18 +110,6 @@ def test_work_is_done_and_says_how_far_it_is(jobs, work):
     ended = wait_until_over(jobs, "infer-a")
     assert (ended.state, ended.progress.share, ended.message) == (JobState.DONE, 1.0, None)
     assert ended.ended_at >= ended.made_at
-
-
-def test_a_command_is_told_whose_words_its_remedies_are_in(jobs, tmp_path):
-    script = f"import os; open({str(tmp_path / 'said')!r}, 'w').write(os.environ[{INTERFACE!r}])"
-    before = spoken()
-    speak("service")
-    try:
-        jobs.start("infer-a", [sys.executable, "-c", script], kind="infer", about="a")
-    finally:
-        speak(before)
-    wait_until_over(jobs, "infer-a")
-    assert (tmp_path / "said").read_text() == "service"
 
 
 def test_work_that_takes_more_memory_than_it_may_fails_with_a_sentence(tmp_path):

@@ -6,11 +6,10 @@ from pvlib.location import Location
 from pvlib.pvsystem import FixedMount, SingleAxisTrackerMount
 
 from plot_makers import GOLDEN, estimate_of, pair_of, tracker_of
+from pvlib_chain import pvlib_ac_power, pvlib_dc_power, pvlib_irradiance
 from sunveil.errors import ParameterError
 from sunveil.estimates.estimates_table import EstimateSource
 from sunveil.meters import Record
-from sunveil.pv_model import ac_power, cell_temperature, dc_power, plane_irradiance
-from sunveil.site import SkyModel
 from sunveil.weather import clearsky
 
 # pvlib's own use of what pandas is going to rename
@@ -25,16 +24,20 @@ def weather():
 def own_power(estimate, weather):
     """Return the power that Sunveil's own chain gives, of fixed planes. [kW]"""
     frame, sun = weather.to_frame(), GOLDEN.sun(weather.times)
-    losses, total = estimate.assumptions.losses, 0.0
-    for plane in estimate.planes:
-        light = plane_irradiance(plane.plane, frame, sun, sky_model=SkyModel.PEREZ)
-        on_cells = light["poa_global"].to_numpy()
-        air = frame["temp_air"].to_numpy()
-        rack = cell_temperature(on_cells, air, frame["wind_speed"].to_numpy())
-        hot = air + estimate.assumptions.mount.heat * (rack - air)
-        total = total + dc_power(on_cells, hot, pdc0=plane.dc_capacity_kw, losses=losses)
+    losses, heat = estimate.assumptions.losses, estimate.assumptions.mount.heat
+    total = sum(
+        plane.dc_capacity_kw
+        * pvlib_dc_power(
+            pvlib_irradiance(plane.plane, frame, sun),
+            weather.temp_air,
+            weather.wind_speed,
+            losses,
+            heat=heat,
+        )
+        for plane in estimate.planes
+    )
     limit = estimate.ac_limit_kw or np.inf
-    return ac_power(total, pdc0=estimate.dc_capacity_kw, losses=losses, limit=limit)
+    return pvlib_ac_power(total, estimate.dc_capacity_kw, losses, limit=limit)
 
 
 @pytest.mark.parametrize(

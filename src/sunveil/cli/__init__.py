@@ -6,7 +6,6 @@ when it runs.
 
 from __future__ import annotations
 
-import os
 import traceback
 from collections.abc import Iterator, Mapping, MutableMapping, Sequence
 from importlib import import_module
@@ -15,7 +14,7 @@ import click
 
 from sunveil import __version__
 from sunveil.cli._text import DEFECTIVE, FAILURE, INTERRUPTED, say, sentence
-from sunveil.errors import INTERFACE, Interface, SunveilError, debugging, speak, spoken
+from sunveil.errors import SunveilError, debugging
 
 
 class Commands(MutableMapping[str, click.Command]):
@@ -90,9 +89,6 @@ def main(arguments: Sequence[str] | None = None, *, command: click.Command = cli
     # What a user can put right is said in one sentence on stderr, with exit code 2. Any other
     # exception is a defect of Sunveil's: its kind is said, with exit code 70. With SUNVEIL_DEBUG=1,
     # tracebacks stand above.
-    before = spoken()
-    # a service that starts a command shows what it says to its own readers
-    speak(os.environ.get(INTERFACE, Interface.COMMAND))
     try:
         code = command.main(arguments, prog_name=command.name, standalone_mode=False)
     except click.Abort:
@@ -104,8 +100,6 @@ def main(arguments: Sequence[str] | None = None, *, command: click.Command = cli
     except Exception as error:
         # what it says may hold a reading, also of a release
         return _failed(error, DEFECT.format(kind=type(error).__name__), DEFECTIVE)
-    finally:
-        speak(before)
     return code if isinstance(code, int) else 0
 
 

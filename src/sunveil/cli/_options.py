@@ -215,16 +215,16 @@ def declared_options(given: Mapping[str, Any], **fixed: Any) -> MeterOptions:
 
 @contextmanager
 def pointing_to_schema(meters: Path, schema: Path | None) -> Iterator[None]:
-    """Let refusals that ask for an option say that a schema file declares it once for all."""
+    """Add to refusals that ask for a reading option that a schema file can declare it."""
     try:
         yield
     except SourceError as error:
-        if schema is not None or "--" not in str(error):
+        if schema is not None or error.option is None:
             raise
-        said, proposes = str(error), f"sunveil schema {shlex.quote(str(meters))} proposes"
-        if "--schema" in said:
-            raise SourceError(f"{said}, as {proposes} it") from None
-        raise SourceError(f"{said}; or declare it with --schema FILE, which {proposes}") from None
+        raise SourceError(
+            f"{error}; or declare it with --schema FILE, which sunveil schema"
+            f" {shlex.quote(str(meters))} proposes"
+        ) from None
 
 
 def server_options(weather: str, given: dict[str, Any]) -> dict[str, Any]:

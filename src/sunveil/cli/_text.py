@@ -176,7 +176,7 @@ def errors_line(expected: ExpectedErrors) -> str:
     if expected.capacity is not None:
         parts.append(f"capacity {expected.capacity.mean:.0f}% ({expected.capacity.within:.0f}%)")
     said = f"Errors to expect, mean (nine in ten within): {', '.join(parts)}; {expected.basis}."
-    return f"{said} Set it with --label." if UNKNOWN_LABEL in expected.basis else said
+    return f"{said} Set it with option `label`." if UNKNOWN_LABEL in expected.basis else said
 
 
 def aligned(rows: Sequence[Sequence[str]]) -> str:

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, overload
 
 import numpy as np
+import pandas as pd
 import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
@@ -1100,8 +1101,6 @@ class FrameEstimates(Sequence[Estimate]):
         nested
             Whether columns that hold lists, as those of planes and years, are among them.
         """
-        import pandas as pd
-
         rows = [each.to_row() for each in self.estimates]
         rows += [{"system_id": each.system_id, _ERROR: each.reason} for each in self.refused]
         frame = pd.DataFrame(rows)

@@ -10,7 +10,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sunveil._options import checked, whole
-from sunveil.errors import ask
 from sunveil.estimates.planes_and_intervals import FEWEST_READINGS, DaylightSaving
 
 
@@ -29,23 +28,23 @@ WORDS = {
     Doubt.NOT_GENERATION: (
         "its readings do not look like the generation of a PV system, which is zero at night and"
         " follows the sun by day; give the column or the meter of the generation, or infer it all"
-        f" the same with {ask('force')}"
+        " the same with option `force`"
     ),
     Doubt.EXPORTED_ONLY: (
         "its readings are often zero while the sun is well up, as of a meter that counts only what"
         " a household leaves over, and too little is left to tell its generation; give the"
         " generation itself, check its place and its time zone, or infer it all the same with"
-        f" {ask('force')}"
+        " option `force`"
     ),
     Doubt.WRONG_PLACE: (
         "its days are not those of its place, since there is power while the sun is down there or"
         " light for too long; check latitude and longitude, their signs and their order, and the"
-        f" time zone, or infer it all the same with {ask('force')}"
+        " time zone, or infer it all the same with option `force`"
     ),
     Doubt.NOT_NET: (
         "its readings do not look like generation less a household's load, which is below zero at"
         " night and above zero on bright days; check their sign, their place and their time zone,"
-        f" give the meter of the generation, or infer it all the same with {ask('force')}"
+        " give the meter of the generation, or infer it all the same with option `force`"
     ),
 }
 

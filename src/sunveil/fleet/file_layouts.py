@@ -12,7 +12,7 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from sunveil.errors import MeterError, ParameterError, SunveilError, ask
+from sunveil.errors import MeterError, ParameterError, SunveilError
 from sunveil.fleet.systems_table import SYSTEM_NAMES
 from sunveil.household_keys import EXACT, WHOLE_FLOAT
 from sunveil.meters.build_record import RawSystem
@@ -166,7 +166,7 @@ def _lists(
     if system is None:
         raise MeterError(
             f"{where} has lists of readings and no column of systems known by its name: name it"
-            f" with {ask('system_column')}"
+            " with option `system_column`"
         )
     power, taken, net = _list_readings(schema, options, where)
     times = [field for field in lists if _is_time(field.type.value_type)]

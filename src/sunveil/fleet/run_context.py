@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from sunveil.errors import Interface, SourceError, SunveilError, ask, speak, spoken
+from sunveil.errors import SourceError, SunveilError
 from sunveil.estimates.inference_options import FleetSettings
 from sunveil.fleet.cached_skies import CellSkies
 from sunveil.fleet.duckdb_reader import EARLIEST, LATEST, hashes
@@ -37,7 +37,6 @@ class FleetJob:
     span: tuple[int, int] | None = None  # [µs] first and last stamp of the fleet, where known
     server: tuple[tuple[str, Any], ...] = ()
     identity: tuple[str, str] = IDENTITY  # version and engine of the process that planned the run
-    interface: Interface = Interface.PYTHON  # whose words it says remedies in
 
     @property
     def folder(self) -> Path:
@@ -138,8 +137,6 @@ def context_of(
     """Return the process's context of a run, opened when first asked for."""
     if job.identity != IDENTITY:
         raise SunveilError("a worker has another version of Sunveil; install the same everywhere")
-    if job.interface != spoken():
-        speak(job.interface)
     key = job.out, job.fingerprint
     with _lock:
         if key not in _open:
@@ -165,7 +162,7 @@ def check_clocks(job: FleetJob, systems: SystemTable) -> None:
     unknown = job.settings.meters.timezone is None and not systems.zones
     if job.source.columns.stamp is Stamp.WALL and unknown:
         raise SourceError(
-            f"the fleet has times without a UTC offset: name their clock with {ask('timezone')},"
+            "the fleet has times without a UTC offset: name their clock with option `timezone`,"
             " such as UTC, UTC-07:00 or America/Denver, or give the table of systems a column"
             " timezone"
         )

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import numpy as np
+import pandas as pd
 import pyarrow as pa
 import pyarrow.parquet as pq
 from numpy.typing import NDArray
@@ -20,7 +21,7 @@ from sunveil.engine.clock_faults import repaired
 from sunveil.engine.infer import infer_any_block
 from sunveil.engine.plausibility import flag_units
 from sunveil.engine.sky_tables import SkyTable, make_sky_table
-from sunveil.errors import MeterError, SunveilError, TooLittleData, ask, in_words, log_unforeseen
+from sunveil.errors import MeterError, SunveilError, TooLittleData, log_unforeseen
 from sunveil.estimates.estimates_table import (
     BlockEstimates,
     Estimate,
@@ -49,7 +50,10 @@ from sunveil.fleet.survey import Survey
 from sunveil.fleet.unusual_records import Power
 from sunveil.meters.read_files import failed
 from sunveil.meters.record import UNREAD, Record, RefusedSystem
+from sunveil.paper import fit as paper
 from sunveil.site import Site, TimeGrid
+from sunveil.weather.sources import check_cache, check_weather, get_weather
+from sunveil.weather.weather_data import Weather
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -77,8 +81,6 @@ class SiteSkies:
         cache: WeatherCache | None = None,
         load: Callable[[Span], Weather] | None = None,
     ) -> None:
-        from sunveil.weather.sources import check_cache, check_weather
-
         self.site = Site(latitude, longitude, altitude)
         self._given, self._cache, self._load = check_weather(weather), check_cache(cache), load
         self._made: dict[TimeGrid, SkyTable] = {}
@@ -97,8 +99,6 @@ class SiteSkies:
     @classmethod
     def under(cls, weather: Weather, *, cache: WeatherCache | None = None) -> SiteSkies:
         """Return the skies of the place that some weather is of."""
-        from sunveil.weather.weather_data import Weather
-
         instance("weather", weather, Weather, give="Weather, as sunveil.get_weather returns it")
         site = weather.site
         return cls(site.latitude, site.longitude, site.height, weather=weather, cache=cache)
@@ -106,8 +106,6 @@ class SiteSkies:
     @property
     def clear(self) -> bool:
         """Whether they are the embedded clear sky."""
-        from sunveil.weather.weather_data import Weather
-
         given = self._given
         if isinstance(given, Weather):
             return given.clear
@@ -132,8 +130,6 @@ class SiteSkies:
 
     def weather(self, span: Span) -> Weather:
         """Return the weather itself over a span, as the paper's method needs it."""
-        from sunveil.weather.sources import get_weather
-
         if self._load is not None:
             return self._load(span)
         return get_weather(self._given, self.site, *span, cache=self._cache)
@@ -141,8 +137,6 @@ class SiteSkies:
 
 def _span(grid: TimeGrid) -> Span:
     """Return the span of a grid with a margin for wrong clocks, in UTC."""
-    import pandas as pd
-
     first, last = (pd.Timestamp(t, unit="s", tz="UTC") for t in (grid.first, grid.starts[-1]))
     return first - MARGIN, last + MARGIN
 
@@ -155,10 +149,8 @@ def by_paper(record: Record, estimate: Estimate, skies: SiteSkies, options: Opti
     if estimate.household is not None:
         raise MeterError(
             f"system {record.system_id} is a net meter, and the paper's method needs the generation"
-            f" alone: use {ask('method', 'default')}, which tells them apart"
+            " alone: set option `method` to default, which tells them apart"
         )
-    from sunveil.paper import fit as paper
-
     weather = skies.weather(record_span(record))
     fit = paper.fit_paper(
         repaired(record, estimate, skies.site),
@@ -341,7 +333,7 @@ def _told(fitted: Fitted, sky: SkyTable, context: RunContext) -> Iterator[Fitted
     good = fit.outcome == 0
     for row in np.flatnonzero(~good):
         name = context.names[fitted.systems[row]]
-        told = in_words(reason(int(fit.outcome[row]), int(fit.lit[row]), source=sky.source))
+        told = reason(int(fit.outcome[row]), int(fit.lit[row]), source=sky.source)
         kind = "weather" if fit.outcome[row] == NO_WEATHER else "too little data"
         yield RefusedSystem(name, kind, f"system {name}: {told}")
     if good.all():

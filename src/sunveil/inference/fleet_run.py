@@ -15,7 +15,7 @@ from typing import Any
 from sunveil import _files
 from sunveil._files import write_whole
 from sunveil._options import check_fields, checked, shown
-from sunveil.errors import ParameterError, SourceError, ask, spoken
+from sunveil.errors import ParameterError, SourceError
 from sunveil.estimates import read_write
 from sunveil.estimates.inference_options import FleetSettings
 from sunveil.estimates.read_write import RUN, SUMMARY
@@ -77,7 +77,7 @@ def begin(folder: Path, description: dict[str, Any], *, restart: bool) -> bool:
             other = f"of another version of Sunveil ({before.get('version', 'unknown')})"
         raise ParameterError(
             f"{folder} holds a run {other}; name a new folder, or throw that run away with"
-            f" {ask('restart')}"
+            " option `restart`"
         )
     if before is None:
         write_whole(folder / RUN, as_json(description))
@@ -110,7 +110,7 @@ def _before(folder: Path) -> dict[str, Any] | None:
         return None
     except (OSError, ValueError, KeyError, TypeError):
         raise SourceError(
-            f"{folder / RUN} cannot be read; throw that run away with {ask('restart')}, or name a"
+            f"{folder / RUN} cannot be read; throw that run away with option `restart`, or name a"
             " new folder"
         ) from None
 
@@ -305,7 +305,7 @@ def infer_fleet(
         raise ParameterError(f"engine must be one of local, dask, and {shown(engine)} is not")
     if scheduler is not None and engine != "dask":
         raise ParameterError(
-            f"a scheduler is for the engine dask; give {ask('engine', 'dask')} with it"
+            "a scheduler is for the engine dask; set option `engine` to dask with it"
         )
     target = Path(os.path.realpath(out))
     if target.exists() and not target.is_dir():
@@ -354,7 +354,6 @@ def _opened(
         gathered=plan.bucket is not None,
         span=find_span(source),
         server=tuple(server.items()),
-        interface=spoken(),
     )
     check_clocks(job, table)
     return context_of(job, systems=table, cells=cells), plan

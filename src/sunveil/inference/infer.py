@@ -10,6 +10,7 @@ from itertools import groupby, islice
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+import pandas as pd
 
 from sunveil._files import progress
 from sunveil._options import checked, instance, without_unit
@@ -38,6 +39,7 @@ from sunveil.estimates.planes_and_intervals import (
 )
 from sunveil.fleet.blocks import grid_of, on_grid
 from sunveil.inference.fleet_part import SiteSkies, by_paper
+from sunveil.meters.dataframes import frame_of, record_of, systems_of_frame
 from sunveil.meters.read_files import failed
 from sunveil.meters.reading_options import MeterOptions
 from sunveil.meters.record import Record, RefusedSystem
@@ -266,8 +268,6 @@ def infer(
     -------
     None: the estimate is as private as the readings. Releases are another matter.
     """
-    from sunveil.meters.dataframes import record_of
-
     options = Options.of(
         method=method,
         clock=clock,
@@ -336,8 +336,6 @@ def infer_frame(
     -------
     None: the estimates are as private as the readings.
     """
-    from sunveil.meters.dataframes import frame_of, systems_of_frame
-
     options = Options.of(
         method=method,
         clock=clock,
@@ -466,8 +464,6 @@ def separate(
     -------
     None: what a household uses by the hour is more private than anything else here.
     """
-    from sunveil.meters.dataframes import record_of
-
     instance("estimate", estimate, Estimate, give="an Estimate, as sunveil.infer returns it")
     place = Site.of(site, latitude=latitude, longitude=longitude, altitude=altitude)
     skies = SiteSkies.at(place, weather=weather, cache=cache)
@@ -485,8 +481,6 @@ def separate(
 
 def separate_record(record: Record, skies: SiteSkies, estimate: Estimate) -> pd.DataFrame:
     """Return :func:`separate` of a record under the skies of its site."""
-    import pandas as pd
-
     if estimate.household is None:
         raise MeterError(
             f"system {estimate.system_id} is no net meter: it reads its generation, and there is no"

@@ -19,7 +19,7 @@ from typing import Any, TypeVar
 
 from sunveil._extras import require_extras
 from sunveil.engine import infer
-from sunveil.errors import ParameterError, SunveilError, ask
+from sunveil.errors import ParameterError, SunveilError
 from sunveil.fleet import blocks, survey, unusual_records
 from sunveil.fleet.run_context import FleetJob, context_of
 from sunveil.fleet.run_plan import Part
@@ -109,7 +109,7 @@ def _cluster(distributed: Any, workers: int) -> Any:
             if last:
                 raise SunveilError(
                     f"{workers} Dask workers could not be started on this machine; start the same"
-                    f" command again with fewer workers, or with {ask('engine', 'local')}"
+                    " command again with fewer workers, or with option `engine` set to local"
                 ) from None
     return None
 

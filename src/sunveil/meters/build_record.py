@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
-from sunveil.errors import MeterError, ask
+from sunveil.errors import MeterError
 from sunveil.meters.numbers_and_dates import Rows
 from sunveil.meters.quality_rules import blank_each, clean, clean_each, drop_missing
 from sunveil.meters.reading_options import Duplicates, MeterOptions, Register, Unit, parse_instant
@@ -207,8 +207,8 @@ def _within_span(raw: RawSystem, options: MeterOptions) -> RawSystem:
         kept &= wall <= last
     if not kept.any():
         raise MeterError(
-            f"{raw.where} has no times within the span that is declared ({ask('first')},"
-            f" {ask('last')})"
+            f"{raw.where} has no times within the span that is declared (options"
+            " `first` and `last`)"
         )
     return raw.keep(kept)
 

@@ -16,7 +16,7 @@ import pyarrow.feather as feather
 import pyarrow.parquet as pq
 from numpy.typing import NDArray
 
-from sunveil.errors import MeterError, ParameterError, ask
+from sunveil.errors import MeterError, ParameterError
 from sunveil.meters.file_types import (
     Content,
     FileKind,
@@ -110,7 +110,7 @@ def cells_of_table(table: pa.Table, options: MeterOptions, *, where: str, stem: 
     if any(pa.types.is_list(each) or pa.types.is_large_list(each) for each in table.schema.types):
         raise MeterError(
             f"{where} holds lists of readings: such files are read with a table of systems"
-            f" ({ask('systems')})"
+            " (option `systems`)"
         )
     columns = tuple(
         describe_column(table.column(at), name, options) for at, name in enumerate(names)
@@ -398,8 +398,7 @@ def _refuse_open_decimal(head: TableHead, options: MeterOptions, where: str) -> 
         parted = {";": "semicolons", "\t": "tabs"}.get(head.separator, "another mark than commas")
         raise MeterError(
             f"{where} parts its cells by {parted}, so its decimal mark may be a comma or a point:"
-            f" state it with {ask('decimal', ',')} or {ask('decimal', '.')}, or with"
-            f" {ask('schema')}"
+            " state it with option `decimal` (, or .)"
         )
 
 

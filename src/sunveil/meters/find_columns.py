@@ -10,7 +10,7 @@ from itertools import pairwise
 import numpy as np
 from numpy.typing import NDArray
 
-from sunveil.errors import MeterError, ask
+from sunveil.errors import MeterError
 from sunveil.meters import header_and_units
 from sunveil.meters.header_and_units import (
     CONSUMPTION_KINDS,
@@ -41,7 +41,7 @@ def kind_of_rows(
         named = "kind of rows" if strict else "column"
         raise MeterError(
             f"{where} has rows of consumption alone: give those of generation, or name the {named}"
-            f" to read with {ask('power_column')}"
+            " to read with option `power_column`"
         )
     if wanted is None and len(set(folded)) == 1:
         wanted = folded[0]
@@ -50,7 +50,7 @@ def kind_of_rows(
     if wanted is None or wanted not in folded:
         raise MeterError(
             f"{where} has rows of {len(set(folded))} kinds: name the kind that is generation with"
-            f" {ask('power_column')}"
+            " option `power_column`"
         )
     return np.array([each == wanted for each in folded], dtype=bool)
 
@@ -142,7 +142,7 @@ def find_position(columns: Sequence[TableColumn], name: str, option: str, where:
     if name.isdecimal() and 1 <= int(name) <= len(columns):
         return int(name) - 1
     raise MeterError(
-        f"{where} has no column {name!r} ({ask(option)}): it has {list_columns(columns)}"
+        f"{where} has no column {name!r} (option `{option}`): it has {list_columns(columns)}"
     )
 
 
@@ -209,7 +209,7 @@ def find_readings(
         if imports and not drawn:
             raise MeterError(
                 f"{where} has several columns of what is taken from the grid: name one with"
-                f" {ask('import_column')}, one of {list_columns([columns[at] for at in imports])}"
+                f" option `import_column`, one of {list_columns([columns[at] for at in imports])}"
             )
         return given, drawn, True
     if options.net:
@@ -249,7 +249,7 @@ def _named_flows(
     if not exports:
         raise MeterError(
             f"{where} has no one column that is known as what is given to the grid: name it with"
-            f" {ask('export_column')}, one of {list_columns(columns)}"
+            f" option `export_column`, one of {list_columns(columns)}"
         )
     return exports, imported
 
@@ -347,11 +347,11 @@ def _find_power(columns: Sequence[TableColumn], taken: set[int | None], where: s
     if not any(column.shown for column in columns):
         raise MeterError(
             f"{where} has no header: name its columns in a first line such as time,power_kw, or"
-            f" number them from 1 with {ask('time_column')} and {ask('power_column')}"
+            " number them from 1 with options `time_column` and `power_column`"
         )
     several = "several columns of readings" if named else "no column of readings known by its name"
     raise MeterError(
-        f"{where} has {several}: name the readings with {ask('power_column')}, one of {listed}"
+        f"{where} has {several}: name the readings with option `power_column`, one of {listed}"
     )
 
 
@@ -488,7 +488,7 @@ def _refuse_flowing_times(name: str, options: MeterOptions, where: str) -> None:
     if found[0] == "consumption":
         raise MeterError(
             f"{where} counts consumption: if that is what a net meter takes from the grid less what"
-            f" it gives, say so with {ask('net')} and {ask('negate')}"
+            " it gives, say so with options `net` and `negate`"
         )
     raise MeterError(
         f"{where} may have what is delivered and what is received in one column, block below block:"
@@ -587,7 +587,7 @@ def _find_time(columns: Sequence[TableColumn], where: str, taken: int | None) ->
     if len(worded) == 1:
         return worded[0]
     raise MeterError(
-        f"{where} has no column of times known by its name: name it with {ask('time_column')},"
+        f"{where} has no column of times known by its name: name it with option `time_column`,"
         f" one of {list_columns(columns)}"
     )
 

@@ -13,7 +13,7 @@ import numpy as np
 from defusedxml import DefusedXmlException
 from defusedxml import ElementTree as SafeTree
 
-from sunveil.errors import MeterError, ask
+from sunveil.errors import MeterError
 from sunveil.meters.build_record import RawSystem, matched
 from sunveil.meters.file_types import Content, unreadable
 from sunveil.meters.numbers_and_dates import name_rows, parse_number
@@ -325,7 +325,7 @@ def _of_other_flows(groups: _Groups, options: MeterOptions, where: str) -> str:
         )
     if options.declared_only and not options.net:
         raise MeterError(
-            f"{where} does not say its flow direction: declare a net meter with {ask('net')}, or"
+            f"{where} does not say its flow direction: declare a net meter with option `net`, or"
             " give the generation alone"
         )
     said = "as said" if options.net else "as if it were generation"

@@ -11,7 +11,7 @@ from itertools import pairwise, takewhile
 import numpy as np
 from numpy.typing import NDArray
 
-from sunveil.errors import MeterError, ask
+from sunveil.errors import MeterError
 from sunveil.meters.file_types import SEPARATORS, cut
 from sunveil.meters.numbers_and_dates import is_clock, is_stamp
 from sunveil.meters.reading_options import ADDED, COLUMN_FIELDS, MeterOptions, Unit
@@ -196,7 +196,7 @@ def missing_unit(where: str, column: str) -> MeterError:
     named = f"column {column!r}" if column else "readings"
     return MeterError(
         f"{where} does not clearly say the unit of its {named}:"
-        f" give {ask('power_unit')} as one of {NAMED}"
+        f" give option `power_unit` as one of {NAMED}"
     )
 
 
@@ -611,7 +611,7 @@ def find_columns(
     if len(names) < 2:
         raise MeterError(
             f"{where} is not a table of times and readings: its header must name at least two"
-            f" columns; say what stands between them with {ask('separator')}"
+            " columns; say what stands between them with option `separator`"
         )
     units = list(takewhile(_is_of_units, rows[names_at + 1 : first]))
     sure = _are_names(names)
@@ -685,7 +685,7 @@ def _below_header(
     if clocks and options.date_column is None and options.time_format is None:
         raise MeterError(
             f"{where} has times of day without their dates: add a column of dates, known as date or"
-            f" named with {ask('date_column')}"
+            " named with option `date_column`"
         )
     return first + 1
 
@@ -753,7 +753,7 @@ def _unnamed(
     if options.time_column is None or (options.power_column or options.export_column) is None:
         raise MeterError(
             f"{where} has no header: name its columns in a first line such as time,power_kw, or"
-            f" number them from 1 with {ask('time_column')} and {ask('power_column')}"
+            " number them from 1 with options `time_column` and `power_column`"
         )
     named = [each for name in COLUMN_FIELDS for each in (getattr(options, name) or "").split(ADDED)]
     places = [int(each) for each in named if each.isdecimal() and len(each) < 6]

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field, replace
 
 import numpy as np
 
-from sunveil.errors import MeterError, ask
+from sunveil.errors import MeterError
 from sunveil.meters.build_record import RawSystem, matched
 from sunveil.meters.file_types import Content, iter_lines
 from sunveil.meters.numbers_and_dates import parse_number
@@ -173,7 +173,8 @@ def _registers(
     for option, name in [(option, name) for option, names in asked.items() for name in names]:
         if name not in suffixes:
             raise MeterError(
-                f"{where} has no register {name!r} ({ask(option)}): it has {', '.join(suffixes)}"
+                f"{where} has no register {name!r} (option `{option}`):"
+                f" it has {', '.join(suffixes)}"
             )
     wanted, taken = asked.values()
     if wanted:
@@ -183,11 +184,11 @@ def _registers(
     if not made:
         raise MeterError(
             f"{where} counts consumption alone (registers {', '.join(suffixes)}): where one of them"
-            f" counts generation all the same, name it with {ask('power_column')}"
+            " counts generation all the same, name it with option `power_column`"
         )
     if len(made) > 1 and not used:
         raise MeterError(
             f"{where} has several registers of generation ({', '.join(made)}): name one with"
-            f" {ask('power_column')}"
+            " option `power_column`"
         )
     return made, taken or used

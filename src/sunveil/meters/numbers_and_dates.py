@@ -15,7 +15,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
-from sunveil.errors import MeterError, ParameterError, ask
+from sunveil.errors import MeterError, ParameterError
 
 # Where a stamp cannot be read. [µs]
 NO_TIME = np.iinfo(np.int64).min
@@ -198,8 +198,8 @@ class WrittenStamps:
         ]
         if scored[0][:2] == scored[1][:2] and date_of[0] != date_of[1]:
             raise MeterError(
-                f"{where} has dates that can be read in two ways: give"
-                f" {ask('time_format', scored[0][2])} or {ask('time_format', scored[1][2])}"
+                f"{where} has dates that can be read in two ways: set option `time_format` to"
+                f" {scored[0][2]} or to {scored[1][2]}"
             )
         return scored[0][2]
 

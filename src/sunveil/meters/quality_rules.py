@@ -8,7 +8,7 @@ from itertools import pairwise
 import numpy as np
 from numpy.typing import NDArray
 
-from sunveil.errors import MeterError, ask
+from sunveil.errors import MeterError
 from sunveil.meters.numbers_and_dates import Rows, count, name_rows, name_time, percent
 from sunveil.meters.reading_options import MeterOptions, UnitSwitch
 from sunveil.meters.time_steps import RawReadings
@@ -79,7 +79,7 @@ def tell_net(readings: RawReadings, *, turnable: bool, interval: int) -> RawRead
         if readings.net and turnable and _night(readings) < _NIGHT / 2.0:
             raise MeterError(
                 f"{readings.where} is said to be a net meter, but is above zero at all times of"
-                f" day and never below: name what is given to the grid with {ask('export_column')}"
+                " day and never below: name what is given to the grid with option `export_column`"
             )
         return readings
     turned = readings.with_power(-readings.power + 0.0, TURNED)
@@ -106,7 +106,7 @@ def settle_negatives(readings: RawReadings) -> RawReadings:
     if top <= 0.0 or -np.quantile(power[~same], 1.0 - TOP_QUANTILE) > 3.0 * top:
         raise MeterError(
             f"{readings.where} counts hardly any generation as positive: if it counts generation"
-            f" as negative, use {ask('negate')}; if it is a home's net meter, {ask('net')}"
+            " as negative, use option `negate`; if it is a home's net meter, option `net`"
         )
     dark = _dark_times(readings, top)
     wrong = (negative & ~dark & same) | _of_bad_days(readings, dark, far & ~same)
@@ -432,7 +432,7 @@ def settle_units(readings: RawReadings, policy: UnitSwitch, *, interval: int) ->
             f"{readings.where} changes its unit by a factor of about 1000 at row"
             f" {readings.rows[first]} ({name_time(readings.seconds[first])}): the smaller unit is"
             f" at {name_rows(readings.rows[~switches.low])}, the larger at {name_rows(low)};"
-            f" correct the file, or use {ask('unit_switch', 'repair')}"
+            " correct the file, or set option `unit_switch` to repair"
         )
     note = (
         f"The unit changed by a factor of 1000 at {count(len(switches.starts), 'time')}, first at"

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from sunveil._options import checked, instance
-from sunveil.errors import MeterError, ParameterError, SunveilError, ask, log_unforeseen
+from sunveil.errors import MeterError, ParameterError, SunveilError, log_unforeseen
 from sunveil.meters.build_record import RawSystem, to_record
 from sunveil.meters.csv_parquet_excel import RoleCells, read_arrow, read_text, read_workbook
 from sunveil.meters.file_types import (
@@ -261,9 +261,9 @@ def _unlike(parts: Sequence[tuple[RawSystem, MeterOptions]]) -> str:
     if len({(raw.net, raw.imported is None) for raw in raws}) > 1:
         return "a net meter in some files and not, or in other columns, in others; write them alike"
     if len({raw.unit.is_energy for raw in raws}) > 1:
-        return f"power in some files and energy in others; read them apart, by {ask('power_unit')}"
+        return "power in some files and energy in others; read them apart, by option `power_unit`"
     if len({options.known_label for _, options in parts}) > 1:
-        return f"files that name other instants of an interval; read them apart, by {ask('label')}"
+        return "files that name other instants of an interval; read them apart, by option `label`"
     return ""
 
 

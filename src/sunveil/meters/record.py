@@ -10,7 +10,7 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from sunveil._options import check_fields
-from sunveil.errors import MeterError, in_words
+from sunveil.errors import MeterError
 
 # An unknown label matters least when the stamp is the middle of a short interval. [s]
 SHORT_INTERVAL = 1800
@@ -203,7 +203,6 @@ class RefusedSystem:
 
     def __post_init__(self) -> None:
         check_fields(self)
-        object.__setattr__(self, "reason", in_words(self.reason))
 
 
 # Shorter intervals are averaged to this, which no reading can change. [minutes]

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from sunveil.errors import MeterError, ask
+from sunveil.errors import MeterError
 from sunveil.meters.reading_options import AUTO, MeterOptions, Register, Unit
 from sunveil.meters.time_steps import RawReadings
 
@@ -44,7 +44,7 @@ def find_register(readings: RawReadings, options: MeterOptions, unit: Unit) -> R
     if not unit.is_energy:
         raise MeterError(
             f"{readings.where} counts up as a register of energy does, but is said to be power:"
-            f" give {ask('power_unit', 'kWh')} or Wh, or {ask('register', 'no')} if it is no"
+            " set option `power_unit` to kWh or Wh, or option `register` to no if it is no"
             " register"
         )
     return found

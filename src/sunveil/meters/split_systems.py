@@ -10,7 +10,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
-from sunveil.errors import MeterError, ask
+from sunveil.errors import MeterError
 from sunveil.household_keys import keys_of
 from sunveil.meters.build_record import RawSystem, added_up, matched
 from sunveil.meters.csv_parquet_excel import RoleCells, RowReadings
@@ -78,7 +78,7 @@ class TableReadings:
         table = self.table
         nothing = MeterError(
             f"{table.where} has no times that can be read in its column of times; say how they are"
-            f" written with {ask('time_format')}"
+            " written with option `time_format`"
         )
         if table.system is None:
             found = _read_rows(self, np.arange(len(table.rows)), table.stem, where=table.where)
@@ -192,7 +192,7 @@ def _refuse_homes_without_names(table: RoleCells, wall: NDArray[np.int64]) -> No
     if listed := suggest_systems(others):
         raise MeterError(
             f"{table.where} has several rows for each time: if these are several systems, name the"
-            f" column that tells them apart with {ask('system_column')}, such as {listed}"
+            f" column that tells them apart with option `system_column`, such as {listed}"
         )
 
 
@@ -484,10 +484,10 @@ def _problem(readings: RowReadings, known: NDArray[np.bool_], *, where: str) -> 
     if readings.torn is not None and readings.torn.mean() > _FEW:
         return (
             f"{where} has more cells than its header at {name_rows(rows[readings.torn])}: numbers"
-            f" with the separator in them must stand in quotes, or name it with {ask('separator')}"
+            " with the separator in them must stand in quotes, or name it with option `separator`"
         )
     if not known.any():
-        return f"{where} has no times that can be read; say how with {ask('time_format')}"
+        return f"{where} has no times that can be read; say how with option `time_format`"
     blank = readings.blank_stamp
     ends = np.flatnonzero(known)[[0, -1]]
     inside = np.arange(len(known))
@@ -499,7 +499,7 @@ def _problem(readings: RowReadings, known: NDArray[np.bool_], *, where: str) -> 
     if wrong.any():
         return (
             f"{where} has times that cannot be read at {name_rows(rows[wrong])};"
-            f" say how they are written with {ask('time_format')}"
+            " say how they are written with option `time_format`"
         )
     lost = blank & ~np.isnan(readings.numbers.values) & (~around | (not few))
     if lost.mean() > _FEW:

@@ -11,7 +11,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import ArrayLike, NDArray
 
-from sunveil.errors import MeterError, ask
+from sunveil.errors import MeterError
 from sunveil.meters.numbers_and_dates import Rows, count, name_rows, percent
 from sunveil.meters.reading_options import Duplicates, name_offset, parse_timezone
 from sunveil.meters.record import Label
@@ -127,7 +127,7 @@ def _refuse_far_years(wall: Micros, rows: Rows, where: str) -> None:
     if far.any():
         raise MeterError(
             f"{where} has times before 1980 or after 2100 at {name_rows(rows[far])};"
-            f" check how its dates are written ({ask('time_format')})"
+            " check how its dates are written (option `time_format`)"
         )
 
 
@@ -162,7 +162,7 @@ def _localise(
     wall = stamps.wall
     if timezone is None:
         raise MeterError(
-            f"{where} has times without a UTC offset: name its clock with {ask('timezone')},"
+            f"{where} has times without a UTC offset: name its clock with option `timezone`,"
             " such as UTC, UTC-07:00 or America/Denver"
         )
     zone, name = parse_timezone(timezone)
@@ -224,7 +224,7 @@ def _place_skipped(
         raise MeterError(
             f"{where} has times that clocks in {name} skip in spring, at"
             f" {name_rows(rows[misplaced])}; if its clock keeps standard time all year, give"
-            f" {ask('timezone')} as an offset such as UTC-07:00"
+            " option `timezone` as an offset such as UTC-07:00"
         )
     early, late = early.copy(), late.copy()
     early[skipped] = late[skipped] = before + 1
@@ -398,10 +398,10 @@ def merge_duplicates(readings: RawReadings, policy: Duplicates) -> RawReadings:
     if policy is Duplicates.REFUSE:
         raise MeterError(
             f"{readings.where} has different readings for the same time at"
-            f" {name_rows(readings.rows[tears])}; choose one with"
-            f" {ask('duplicates', 'mean')}, first or last; if it holds several systems, name the"
-            f" column that tells them apart with {ask('system_column')}; if its clock follows"
-            f" daylight saving, name it with {ask('timezone')}"
+            f" {name_rows(readings.rows[tears])}; set option `duplicates` to"
+            " mean, first or last; if it holds several systems, name the column of systems with"
+            " option `system_column`; if its clock follows daylight saving, name it with option"
+            " `timezone`"
         )
     sizes = np.diff(np.r_[heads, len(readings)])
     note = (
@@ -423,9 +423,9 @@ def merge_by_time(readings: RawReadings, policy: Duplicates) -> RawReadings:
     if again.any() and policy is Duplicates.REFUSE:
         raise MeterError(
             f"{readings.where} has more than one row for the same time at"
-            f" {name_rows(readings.rows[again])}; choose one with {ask('duplicates', 'mean')},"
-            " first or last; if it holds several systems, name the column that tells them apart"
-            f" with {ask('system_column')}"
+            f" {name_rows(readings.rows[again])}; set option `duplicates` to"
+            " mean, first or last; if it holds several systems, name the column of systems with"
+            " option `system_column`"
         )
     missing: Mask = np.any(np.isnan(readings.columns), axis=0)
     if missing.all() and not readings.net:

@@ -10,6 +10,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol, runtime_checkable
 
+import yaml
+
 from sunveil.errors import ParameterError
 from sunveil.privacy.guarantees import (
     ConcentratedGuarantee,
@@ -341,8 +343,6 @@ def release_card(
 
 def card_yaml(card: dict[str, Any]) -> str:
     """Return a release card as YAML, in the registry's order."""
-    import yaml
-
     text: str = yaml.safe_dump(card, sort_keys=False, allow_unicode=True, width=98)
     return text
 

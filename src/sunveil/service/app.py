@@ -26,7 +26,7 @@ from starlette.exceptions import HTTPException
 from starlette.middleware.trustedhost import TrustedHostMiddleware
 
 from sunveil import __version__
-from sunveil.errors import Interface, LedgerUnavailable, SunveilError, log_unforeseen, speak
+from sunveil.errors import LedgerUnavailable, SunveilError, log_unforeseen
 from sunveil.ledger.ledger import Ledger
 from sunveil.service import health_and_metrics, page_rendering, sign_in, single_sign_on
 from sunveil.service.analyst import api, pages
@@ -35,6 +35,7 @@ from sunveil.service.answer_padding import hold_draw
 from sunveil.service.answer_questions import LedgerBroker
 from sunveil.service.context import SHARED_COUNTS, RateLimits, Service, Tokens
 from sunveil.service.curator import accounts_and_analysts, datasets, editions, estimates, promises
+from sunveil.service.curator.inference import update_states
 from sunveil.service.demo_data import check_demo_folder, make_demo, refuse_demo
 from sunveil.service.guarded_routes import add_routers
 from sunveil.service.health_and_metrics import Observed, set_up_logs
@@ -44,6 +45,7 @@ from sunveil.service.settings import ServiceSettings, mapped
 from sunveil.service.single_sign_on import OidcProvider
 from sunveil.service.store.accounts import has_curator, new_setup_secret
 from sunveil.service.store.database import Store
+from sunveil.service.uploads import remove_abandoned
 
 ANALYST_ROUTERS = (
     api.description_router,
@@ -84,10 +86,6 @@ def watch_jobs(service: Service) -> Callable[[], None]:
     ending, folder = threading.Event(), service.settings.data
 
     def look_at_jobs(first: bool) -> None:
-        # here, so that the service answers before what reads tables is loaded
-        from sunveil.service.curator.inference import update_states
-        from sunveil.service.uploads import remove_abandoned
-
         if first:
             remove_abandoned(service.settings.datasets)
         update_states(service)
@@ -235,7 +233,6 @@ SETTINGS = "SUNVEIL_WORKER_SETTINGS"
 
 def run_service(settings: ServiceSettings, *, say: Say) -> None:
     """Serve until interrupted."""
-    speak(Interface.SERVICE)
     with bind(settings) as bound:
         service = open_service(settings)
         try:
@@ -269,7 +266,6 @@ def run_workers(settings: ServiceSettings, bound: socket.socket) -> None:
 
 def worker_app() -> FastAPI:
     """Return the application of one of several workers, which ends with their parent."""
-    speak(Interface.SERVICE)
     given = os.environ.pop(SETTINGS).encode("ascii")
     settings: ServiceSettings = pickle.loads(given)  # noqa: S301, written by the parent
     threading.Thread(target=_end_with_parent, daemon=True).start()
@@ -323,7 +319,6 @@ def run_demo(
     settings: ServiceSettings, *, bound: socket.socket, say: Say, ready: Callable[[str], object]
 ) -> None:
     """Make a demo, or go on with one, then serve it until interrupted."""
-    speak(Interface.SERVICE)
     check_demo_folder(settings)
     app = create_app(settings)
     with closed_on_error(app.state.service):

@@ -21,7 +21,7 @@ from pathlib import Path
 from typing import Any
 
 from sunveil._files import write_whole
-from sunveil.errors import INTERFACE, ParameterError, spoken
+from sunveil.errors import ParameterError
 from sunveil.service import job_runner as runner
 
 
@@ -407,7 +407,6 @@ class BackgroundJobs:
                     stdout=subprocess.DEVNULL,
                     stderr=subprocess.DEVNULL,
                     pass_fds=(lock,),
-                    env={**os.environ, INTERFACE: spoken()},
                     # what ends the service's own group, at any instant, does not end the work
                     start_new_session=True,
                     check=True,

@@ -11,7 +11,9 @@ from collections.abc import Callable
 from multiprocessing.connection import Connection
 from typing import Any
 
-from sunveil.errors import Interface, ParameterError, SourceError, debugging, place_of, speak
+import pyarrow as pa
+
+from sunveil.errors import ParameterError, SourceError, debugging, place_of
 from sunveil.service.settings import ReadingLimits, size_text
 from sunveil.service.uploads import UploadRefused, UploadTooLarge
 
@@ -65,8 +67,6 @@ def too_much(limits: ReadingLimits) -> UploadTooLarge:
 
 def limit_this_process(limits: ReadingLimits) -> None:
     """Let the kernel refuse this process more memory and processor time than the limits allow."""
-    import pyarrow as pa
-
     # other pools reserve far more than they use
     pa.set_memory_pool(pa.system_memory_pool())
     seconds = int(limits.seconds) + 1
@@ -79,7 +79,6 @@ def _work(
 ) -> None:
     """Run the task in the process that was made for it, and send its answer or its refusal."""
     limit_this_process(limits)
-    speak(Interface.SERVICE)
     try:
         said: dict[str, Any] = {"found": task(*arguments)}
     except MemoryError:

@@ -11,7 +11,7 @@ from types import FrameType
 from typing import Any
 
 from sunveil._files import write_whole
-from sunveil.errors import Interface, SunveilError, speak
+from sunveil.errors import SunveilError
 from sunveil.service.limited_process import limit_this_process, too_much
 from sunveil.service.settings import ReadingLimits
 
@@ -25,7 +25,6 @@ REFUSED, TOO_MUCH = 2, 3
 def main(order: dict[str, Any]) -> int:
     """Preview a dataset, and return the process's exit code."""
     limits = ReadingLimits(**order["limits"])
-    speak(Interface.SERVICE)
     _say(0, 0)
 
     def stop(_number: int, _frame: FrameType | None) -> None:

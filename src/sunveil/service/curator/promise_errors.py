@@ -5,10 +5,12 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cache
 
 import numpy as np
 
 from sunveil.ledger.promises import Promise
+from sunveil.meters.record import Label
 from sunveil.privacy.guarantees import Unit, from_nano
 from sunveil.publish.fleet_tables import TableChoices, expected_tables
 from sunveil.releases.expected_errors import typical_errors
@@ -26,7 +28,24 @@ QUESTIONS = (1, 5, 20)
 EPSILONS = tuple(float(f"{e:.4g}") for e in np.geomspace(0.02, 20.0, 31))
 
 
-HOURS = 8760
+# A year of hourly readings is assumed of every system.
+HOURS, MINUTES = 8760, 60.0
+# [minutes] of its clock where it is declared what timestamps mark, and where it is not
+DECLARED = (0.0,)
+UNDECLARED = tuple(MINUTES * label.fraction for label in Label)
+LATITUDE = 40.0  # [degrees] assumed where systems have places of their own
+
+
+@dataclass(frozen=True, slots=True)
+class MeterFacts:
+    """What is publicly known of the meters of a dataset."""
+
+    net: bool = False  # whether most are net meters
+    shifts: tuple[float, ...] = DECLARED  # [minutes] how far clocks may be off
+    latitude: float = LATITUDE  # [degrees]
+
+
+METERS = MeterFacts()
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,11 +65,11 @@ class AnswerErrors:
 
 
 def answer_errors(
-    promise: Promise, *, systems: int | None = None, net: bool = False
+    promise: Promise, *, systems: int | None = None, meters: MeterFacts = METERS
 ) -> list[AnswerErrors]:
     """Return the errors to expect under a promise, for the numbers of questions that it holds."""
     return [
-        _answer_errors(promise, questions, systems=systems, net=net)
+        _answer_errors(promise, questions, systems=systems, meters=meters)
         for questions in QUESTIONS
         if epsilon_each(promise, questions) >= SMALLEST_EPSILON
     ]
@@ -91,11 +110,12 @@ def table_curves(
     ]
 
 
+@cache
 def system_curves(
-    unit: Unit, epsilons: Sequence[float] = EPSILONS, *, net: bool = False
+    unit: Unit, epsilons: Sequence[float] = EPSILONS, *, meters: MeterFacts = METERS
 ) -> list[ErrorCurve]:
     """Return the mean errors of one system's release against ε. [degrees, degrees]"""
-    errors = [_system_errors(unit, e, net=net) for e in epsilons]
+    errors = [_system_errors(unit, e, meters) for e in epsilons]
     return [
         ErrorCurve("azimuth", tuple(epsilons), tuple(each.azimuth.mean for each in errors)),
         ErrorCurve("tilt", tuple(epsilons), tuple(each.tilt.mean for each in errors)),
@@ -103,12 +123,12 @@ def system_curves(
 
 
 def _answer_errors(
-    promise: Promise, questions: int, *, systems: int | None, net: bool
+    promise: Promise, questions: int, *, systems: int | None, meters: MeterFacts
 ) -> AnswerErrors:
     epsilon = epsilon_each(promise, questions)
     system_epsilon = system_epsilon_each(promise, questions)
     concentrated = promise.delta > 0.0
-    system = _system_errors(promise.unit, system_epsilon, net=net)
+    system = _system_errors(promise.unit, system_epsilon, meters)
     assert system.capacity is not None
     return AnswerErrors(
         questions=questions,
@@ -138,6 +158,13 @@ def _table_error(
     return found.error
 
 
-def _system_errors(unit: Unit, epsilon: float, *, net: bool) -> ExpectedErrors:
-    year, choices = TimeGrid(0, 3600, HOURS), Choices().for_meter(net=net)
-    return typical_errors(year, choices, clear=True, protect=unit, epsilon=epsilon)
+def _system_errors(unit: Unit, epsilon: float, meters: MeterFacts) -> ExpectedErrors:
+    return typical_errors(
+        TimeGrid(0, 3600, HOURS),
+        Choices().for_meter(net=meters.net),
+        clear=True,
+        protect=unit,
+        epsilon=epsilon,
+        shifts=meters.shifts,
+        latitude=meters.latitude,
+    )

@@ -9,7 +9,6 @@ import math
 from collections import defaultdict
 from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import cache
 from typing import Annotated, Any
 
 from fastapi import Query
@@ -27,6 +26,7 @@ from sunveil.ledger.yearly_schedule import YearlySchedule
 from sunveil.privacy.guarantees import Days, Readings, System, Unit, from_nano, parse_unit
 from sunveil.publication.csv_formulas import defused
 from sunveil.service.context import Problem, Service, service_of
+from sunveil.service.curator.datasets import public_groups
 from sunveil.service.curator.figures import ErrorCurve, Figure, error_figure
 from sunveil.service.curator.inference import (
     DatasetView,
@@ -37,8 +37,9 @@ from sunveil.service.curator.inference import (
 )
 from sunveil.service.guarded_routes import console_router, curator_router
 from sunveil.service.page_rendering import count_of, redirect, render
+from sunveil.service.questions import SMALLEST_EPSILON
 from sunveil.service.store.database import releases
-from sunveil.service.store.datasets import change_served
+from sunveil.service.store.datasets import Served, change_served
 
 router = curator_router()
 
@@ -178,27 +179,31 @@ def _page(
         status = 422
     values["preview"] = preview
     if preview is not None:
-        served = found.served
-        # those of the meters that most of the systems have
-        net = 2 * served.net > int(served.extra.get("listed", 0))
-        values |= _previewed_errors(preview, systems=served.systems, net=net)
+        values |= _previewed_errors(preview, found.served)
     return render(request, "curator/promise.html", status=status, **values)
 
 
-def _previewed_errors(preview: Promise, *, systems: int | None, net: bool) -> dict[str, Any]:
+def _previewed_errors(preview: Promise, served: Served) -> dict[str, Any]:
     from sunveil.publish.fleet_tables import SYSTEMS
     from sunveil.service.curator import promise_errors as errors
-    from sunveil.service.questions import SMALLEST_EPSILON
 
+    systems, label_declared = served.systems, served.label_declared
+    meters = errors.MeterFacts(
+        net=2 * served.net > int(served.extra.get("listed", 0)),
+        shifts=errors.DECLARED if label_declared else errors.UNDECLARED,
+        latitude=errors.LATITUDE if served.latitude is None else served.latitude,
+    )
+    curves = errors.system_curves(preview.unit, meters=meters)
     counts = errors.table_curves(concentrated=preview.delta > 0.0)
     table, system = errors.epsilon_each(preview, 1), errors.system_epsilon_each(preview, 1)
     return {
         "words": promise_sentences(preview),
-        "answer_errors": errors.answer_errors(preview, systems=systems, net=net),
+        "answer_errors": errors.answer_errors(preview, systems=systems, meters=meters),
         "fleet_size": systems or SYSTEMS,
         "smallest": SMALLEST_EPSILON,
+        "label_declared": label_declared,
         "tables": _figure(counts, "Standard error [systems]", table),
-        "systems": _figure(_system_curves(preview.unit, net), "Mean error [°]", system),
+        "systems": _figure(curves, "Mean error [°]", system),
     }
 
 
@@ -207,13 +212,6 @@ def _figure(curves: list[ErrorCurve], unit: str, epsilon: float) -> Figure:
     return error_figure(
         curves, unit=unit, marked=epsilon if reach[0] <= epsilon <= reach[-1] else None
     )
-
-
-@cache
-def _system_curves(unit: Unit, net: bool) -> list[ErrorCurve]:
-    from sunveil.service.curator.promise_errors import system_curves
-
-    return system_curves(unit, net=net)
 
 
 def _most_meters(meters: int) -> str:
@@ -274,8 +272,6 @@ def _times(epsilon: float) -> str:
 
 
 def _candidates(request: Request, found: DatasetView) -> dict[str, list[str]]:
-    from sunveil.service.curator.datasets import public_groups
-
     table = found.served.extra.get("systems_table")
     if table is None:
         return {}

@@ -93,6 +93,11 @@ class Served:
         return int(self.extra.get("net", 0))
 
     @property
+    def label_declared(self) -> bool:
+        """Whether the curator has said which instant of an interval a timestamp names."""
+        return bool(self.extra.get("options", {}).get("label"))
+
+    @property
     def kinds(self) -> tuple[str, ...]:
         """The kinds of question that its files can answer."""
         found = []
