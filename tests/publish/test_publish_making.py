@@ -4,7 +4,7 @@ from types import SimpleNamespace
 
 import pytest
 import yaml
-from fleet_makers import random_fleet
+from fleet_makers import PublicSystems, random_fleet
 
 from sunveil.ledger import Promise
 from sunveil.privacy import Days, Guarantee, System
@@ -15,7 +15,6 @@ from sunveil.publish import PublicationAccount, SystemRows, TableChoices
 from sunveil.publish.fleet_tables import fleet_tables
 from sunveil.releases import Choices
 from sunveil.releases.fleet_releases import ReleaseTerms
-from sunveil.releases.release_answer import ExpectedErrors, Spread
 
 PLANES = 200.0, 30.0, 5.0
 
@@ -26,9 +25,7 @@ def tables(**options):
 
 def systems(choices):
     """One row, as it comes back from the ledger."""
-    errors = ExpectedErrors(*(Spread(1.0, 2.0) for _ in range(3)), "by hand")
-    held = SimpleNamespace(expected=lambda _: errors, net=0)
-    rows = SystemRows(held, ReleaseTerms.of(Days(1), 1.0, choices=choices))
+    rows = SystemRows(PublicSystems(), ReleaseTerms.of(Days(1), 1.0, choices=choices))
     return rows.publication(None, [SimpleNamespace(value=[["a", *PLANES]])], None)
 
 

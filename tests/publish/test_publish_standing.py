@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pandas as pd
 import pytest
+from fleet_makers import PublicSystems
 from roof_fleets import CHOICES, PLANES, TERMS, long_frame, write_readings, write_systems
 from sqlalchemy import create_engine, text
 
@@ -83,7 +84,7 @@ def spent(ledger):
 
 def row_of(ledger, name):
     """The row that stands for a system, by the ledger's own keeping."""
-    answers = ledger.kept_series("d", SystemRows(None, TERMS, standing=True).series)
+    answers = ledger.kept_series("d", SystemRows(PublicSystems(), TERMS, standing=True).series)
     found = [each.value["rows"].get(account_of("d", name)) for each in answers]
     return tuple([row for row in found if row is not None][-1])
 
@@ -219,7 +220,7 @@ def test_a_kept_row_that_was_changed_is_noticed(
     assert not ledger.verify("d").holds
     if "2018" in statement:
         with pytest.raises(LedgerConflict, match="an answer was changed"):
-            ledger.kept_series("d", SystemRows(None, TERMS, standing=True).series)
+            ledger.kept_series("d", SystemRows(PublicSystems(), TERMS, standing=True).series)
     marks = HighWaterMarks(tmp_path / "l.db.mark")
     with Ledger(tmp_path / "l.db", marks=marks) as anew, pytest.raises(LedgerConflict):
         Publisher(anew, "d").publish(SystemRows(systems_of(2020), TERMS, standing=True))

@@ -4,6 +4,7 @@ import json
 from types import SimpleNamespace
 
 import pyarrow.parquet as parquet
+from fleet_makers import PublicSystems
 
 from sunveil.engine.constants import TYPICAL_HAZE
 from sunveil.privacy import Days
@@ -17,8 +18,7 @@ from sunveil.site import Losses, Site, TimeGrid
 
 
 def question_of(about, terms):
-    systems = SimpleNamespace(about=lambda: about, net=0)
-    return SystemRows(systems, terms).question(SimpleNamespace(name="d"), analyst=None)
+    return SystemRows(PublicSystems(about), terms).question(SimpleNamespace(name="d"), analyst=None)
 
 
 def test_a_question_keeps_the_digest_that_ledgers_hold():
