@@ -13,8 +13,7 @@ from numpy.typing import NDArray
 
 from sunveil._options import check_fields, checked, whole
 from sunveil.errors import ParameterError
-from sunveil.estimates.estimates_table import MOUNTS
-from sunveil.estimates.read_write import FleetRows
+from sunveil.estimates.read_write import MOUNTS, FleetRows
 from sunveil.ledger.promises import Answer, Dataset, Question
 from sunveil.privacy.discrete_noise import Counts, Sensitivity, Spending
 from sunveil.privacy.guarantees import ConcentratedGuarantee, System, unit_name

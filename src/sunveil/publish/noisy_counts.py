@@ -11,8 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sunveil.errors import ParameterError
-from sunveil.estimates.estimates_table import FleetPlanes
-from sunveil.estimates.read_write import FleetRows
+from sunveil.estimates.read_write import FleetPlanes, FleetRows
 from sunveil.privacy.discrete_noise import Counts, Sensitivity, Spending
 from sunveil.privacy.guarantees import System
 from sunveil.publication.published_tables import (

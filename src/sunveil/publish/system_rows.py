@@ -15,7 +15,7 @@ from typing import Any
 from sunveil._files import write_whole
 from sunveil._options import check_fields
 from sunveil.errors import ParameterError
-from sunveil.estimates.estimates_table import MOUNTS
+from sunveil.estimates.read_write import MOUNTS
 from sunveil.ledger.hash_chain import canonical, digest_of
 from sunveil.ledger.promises import Answer, Dataset, Question, account_of
 from sunveil.ledger.statements import present_year
