@@ -5,8 +5,7 @@ from __future__ import annotations
 import numpy as np
 from hypothesis import strategies as st
 
-from sunveil.estimates.estimates_table import FleetPlanes
-from sunveil.estimates.read_write import FleetRows
+from sunveil.estimates.read_write import FleetPlanes, FleetRows
 from sunveil.releases.release_answer import ExpectedErrors, Spread
 
 
