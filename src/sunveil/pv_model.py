@@ -67,13 +67,9 @@ def diffuse_modifiers(surface_tilt: Array) -> tuple[Array, Array]:
 # Light below this elevation is neither modelled well nor worth much. [sine]
 LOWEST_SUN = float(np.sin(np.radians(1.0)))
 
-
 # Perez and others hold the sun here when spreading diffuse light. [sine]
 LOWEST_FOR_DIFFUSE = float(np.cos(np.radians(85.0)))
-
-
 SOLAR_CONSTANT = 1366.1
-
 
 # More than the haze of any air differs from that of another; no exponent overflows at it.
 MOST_HAZE = 20.0

@@ -62,7 +62,6 @@ def fit_score(measured: Array, profiles: NDArray[np.floating]) -> Array:
 
 RESAMPLES = 400
 
-
 # The fit scores of twelve months have about this mean and spread around the maximiser, whatever the
 # system: chosen in public, on simulated ones. It finds a few maximisers more than no scaling.
 SEARCH = SearchSettings(scaling=Scaling.public(-0.3, 0.3))

@@ -84,7 +84,6 @@ def search_exhaustive(grid: Grid, score: Callable[[Grid], Array]) -> SearchResul
 
 Array = NDArray[np.float64]
 
-
 # What is kept is one row of floats per observation: more than this many numbers is refused.
 MOST_NUMBERS = 250_000_000
 

@@ -37,7 +37,6 @@ from sunveil.site import Array, Plane
 
 Mask = NDArray[np.bool_]
 
-
 # Below this tilt a degree of the plane is six or more of its azimuth. [degrees]
 NEAR_FLAT = 10.0
 

@@ -125,10 +125,7 @@ _MOUNTS = {
     Mount.ROOF: "a roof",
 }
 
-
 _ANGLES = ("azimuth", "tilt")
-
-
 FLAG_WORDS = {flag: flag.value.replace("_", " ") for flag in Flag}
 
 
@@ -600,7 +597,6 @@ QUALITY_MEANINGS = {
     Quality.FAIR: f"to within {FAIR_WITHIN:g}°, or the unit or label is in doubt",
     Quality.POOR: "less surely, or with a flag that speaks against it",
 }
-
 
 PLANE_MEANINGS = {
     "one": "one plane",

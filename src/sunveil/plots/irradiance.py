@@ -38,21 +38,12 @@ from sunveil.weather.clear_sky import clearsky
 from sunveil.weather.weather_data import TimeLike, Weather, instant, utc_seconds
 
 LIGHT = "Plane-of-array irradiance [W/m²]"
-
-
 SOLAR_TIME = "Solar time [h]"
-
-
 DEFAULT_TILTS = (0.0, 15.0, 30.0, 45.0, 60.0, 75.0, 90.0)
-
-
 MAP_STEP = 5.0
-
 
 # A day whose sun stays below this is no day to draw. [degrees of zenith]
 LOWEST_NOON = 88.0
-
-
 _BLOCK = 150
 
 

@@ -198,11 +198,7 @@ def local_times(starts: NDArray[np.datetime64], timezone: str) -> pd.DatetimeInd
 
 
 MAP_STEP = 5.0
-
-
 MAP_READINGS = 1500
-
-
 MAP_TOLERANCE = Tolerance(relative=0.15, floor=0.08)
 
 
@@ -391,13 +387,9 @@ def _finish(ax: PolarAxes, estimate: Estimate) -> None:
 # The longest and the shortest day, and one between; a path is the same each year to a few tenths.
 DAYS = (("2019-06-21", "21 June"), ("2019-03-21", "21 March"), ("2019-12-21", "21 December"))
 
-
 # Where a path's name ends, before noon. [degrees]
 NAME_BEFORE = 15.0
-
-
 HIDDEN = "#6F6F6F"
-
 
 # From this height and width on, a number fits below the skyline. [degrees]
 FIRST_INSIDE = (10.0, 24.0)

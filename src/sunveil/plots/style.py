@@ -31,29 +31,13 @@ from sunveil.weather.weather_data import Weather
 
 # From Okabe and Ito's palette, which the common kinds of colour blindness leave distinct.
 ACCENT = "#0072B2"
-
-
 CONTRAST = "#D55E00"
-
-
 INK = "#262626"
-
-
 QUIET = "#6B6B6B"
-
-
 FAINT = "#E3E3E3"
-
-
 SMALL, USUAL = 8.5, 9.5
-
-
 PRIVATE = "private: contains readings"
-
-
 _PRIVATE_ID = "sunveil-private"
-
-
 COMPASS = ("N", "NE", "E", "SE", "S", "SW", "W", "NW")
 
 
@@ -246,12 +230,10 @@ _KINDS: dict[str, tuple[type[Any], str]] = {
     "weather": (Weather, "Weather, as sunveil.get_weather returns it"),
 }
 
-
 _ENTRIES: dict[str, tuple[type[Any], str]] = {
     "estimates": (Estimate, "estimates, as sunveil.infer returns them"),
     "truths": (SystemTruth, "what is true of each system, as sunveil.simulate has it"),
 }
-
 
 _NUMBERS = ("azimuths", "tilts")
 

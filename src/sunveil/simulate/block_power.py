@@ -30,15 +30,9 @@ from sunveil.simulate.system_power import (
 from sunveil.site import Array, Losses, normals
 from sunveil.weather.weather_data import Weather
 
-TOLERANCE = 1e-6
-
-
 # Fine enough that straight lines between its entries are within 1e-6 of the incidence losses.
 TABLE = 4096
-
-
 Single = NDArray[np.float32]
-
 
 # Sums and products of the compiled loops may be regrouped, within a rounding. NaN and infinity keep
 # their meaning: a clock that skips an instant reads NaN there.
@@ -309,11 +303,7 @@ def meter(
 
 # How long each kind lasts, evenly spread in the logarithm. [hours]
 HOURS, DAYS, WEEKS = (1.0, 12.0), (24.0, 168.0), (168.0, 1344.0)
-
-
 DOWN_DAYS, DOWN_WEEKS = (24.0, 120.0), (168.0, 1008.0)
-
-
 WATT = np.float32(1000.0)
 
 

@@ -173,7 +173,6 @@ class FaultRates:
 
 REAL_FLEET = FaultRates()
 
-
 # What a fleet had before it learnt from real records: meters and clocks go wrong, and no more.
 PLAIN_FLEET = replace(
     REAL_FLEET,
@@ -200,7 +199,6 @@ PLAIN_FLEET = replace(
     ),
 )
 
-
 # Noise stays: no meter is without it. Spreads of what is 0 do nothing.
 CLEAN_FLEET = replace(
     REAL_FLEET,
@@ -211,11 +209,8 @@ CLEAN_FLEET = replace(
     },
 )
 
-
 # What of the rates is a mix of systems rather than a fault.
 MIX = ("east_west", "hipped", "trackers")
-
-
 REALISM = {"real": REAL_FLEET, "plain": PLAIN_FLEET, "clean": CLEAN_FLEET}
 """How like a real fleet a simulated one is to be, by name."""
 
@@ -339,7 +334,6 @@ class City:
 
 TILT_EDGES = (0.0, 5.0, 10.0, 15.0, 20.0, 25.0, 30.0, 35.0, 40.0, 45.0, 50.0, 60.0, 75.0)
 
-
 US = FleetStatistics(
     azimuths=(0.028, 0.005, 0.049, 0.119, 0.535, 0.190, 0.068, 0.007),
     bin_spread=6.0,
@@ -350,7 +344,6 @@ US = FleetStatistics(
     commercial=0.045,
     median_mwh=9.5,
 )
-
 
 EUROPE = FleetStatistics(
     azimuths=(0.002, 0.008, 0.064, 0.205, 0.385, 0.231, 0.094, 0.012),
@@ -396,7 +389,6 @@ CITIES = (
     _city("Madrid", 40.42, -3.70, height=667, zone="Europe/Madrid"),
     _city("Almeria", 36.84, -2.46, height=27, zone="Europe/Madrid"),
 )
-
 
 # More than any utility has; a list of more would not fit into memory.
 MOST_SYSTEMS = 100_000_000

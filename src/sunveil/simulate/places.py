@@ -23,10 +23,7 @@ from sunveil.site import Site
 from sunveil.weather.weather_data import Weather
 
 CELL_SYSTEMS = 100
-
-
 COLUMNS = ("latitude", "longitude", "altitude", "timezone", "weight", "name")
-
 
 # Cells are told apart by whole tenths of degrees.
 Tenths = tuple[int, int]
@@ -236,13 +233,9 @@ def _is_parquet(path: Path) -> bool:
 
 INTERVALS = (15, 30, 60)
 
-
 # pvlib's solar positions and the world's clocks are good for these.
 FIRST_YEAR, LAST_YEAR = 1980, 2049
-
-
 USUAL_YEAR = 2019
-
 
 # Farther from a file's place its weather is taken for a mistake. [degrees of latitude]
 FARTHEST = 1.0

@@ -140,11 +140,7 @@ def usual_air(
 
 # What pvlib.solarposition.get_solarposition takes when nothing is said.
 DELTA_T = 67.0
-
-
 REFRACTION = 0.5667
-
-
 TEMPERATURE = 12.0
 
 
@@ -552,7 +548,6 @@ def draw_air(
 
 # A file on a local clock ends some hours before or after the year in UTC.
 EDGE_DAYS = 2
-
 
 # Below this the share of a clear sky is a ratio of small numbers, and its neighbours' is taken.
 DIM = 20.0

@@ -14,10 +14,7 @@ from sunveil.site import Array, Site
 from sunveil.weather.weather_data import Weather, usual_air
 
 BRIGHTEST = 2000.0  # W/m²; more than any cloud's edge has been seen to give
-
-
 _LOW_SUN = float(np.cos(np.radians(87.0)))
-
 
 # Names in use, lower case, without units, words parted by one space.
 _NAMES = {
@@ -31,7 +28,6 @@ _NAMES = {
                  "dry bulb", "dry bulb temperature", "ambient temperature", "tamb", "temp"),
     "wind_speed": ("wind speed", "ws10m", "wspd", "windspeed", "wind speed 10m"),
 }  # fmt: skip
-
 
 _MEANINGS = {name: ours for ours, names in _NAMES.items() for name in names}
 

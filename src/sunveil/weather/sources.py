@@ -66,11 +66,7 @@ def merged(spans: Sequence[Span]) -> list[Span]:
 
 
 Source = TypeVar("Source", bound="str | os.PathLike[str] | Weather | pd.DataFrame")
-
-
 LONGEST_PATH = 200  # letters of a path that a message repeats
-
-
 FARTHEST = 100.0  # km from a system at which a file's weather is taken for a mistake
 
 

@@ -16,15 +16,10 @@ from sunveil.site import Array, Site
 from sunveil.weather.climate_normals import climate_temperature
 
 COLUMNS = ("ghi", "dni", "dhi", "temp_air", "wind_speed")
-
-
 SUN = ("zenith", "azimuth")
-
 
 # Years that weather is asked for; others are what a misread date looks like.
 EARLIEST, LATEST = 1900, 2200
-
-
 TimeLike: TypeAlias = str | dt.date | dt.datetime | np.datetime64 | pd.Timestamp
 
 
@@ -254,11 +249,7 @@ def join_weather(parts: list[Weather]) -> Weather:
 # Typical years, laid over the dates of a record.
 
 STAND_IN_YEAR = 1990  # any year of 365 days
-
-
 _DAY = np.timedelta64(1, "D")
-
-
 _FEBRUARY_28, _FEBRUARY_29 = 58, 59  # days since 1 January
 
 

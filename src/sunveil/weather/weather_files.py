@@ -27,8 +27,6 @@ from sunveil.weather.nsrdb_and_pvgis import PARSER_ERRORS
 from sunveil.weather.weather_data import STAND_IN_YEAR, Weather, is_typical, to_stand_in_year
 
 _HALF_HOUR = pd.Timedelta(minutes=30)
-
-
 _TYPICAL_KINDS = re.compile(r"TMY|IWEC|CWEC|TRY|typical", re.IGNORECASE)
 
 
@@ -171,10 +169,7 @@ _TIME_NAMES = (
     "index", "__index_level_0__", "utc", "valid_time",
 )  # fmt: skip
 
-
 _PARTS = ("year", "month", "day", "hour", "minute")
-
-
 _WORST_FIT = 1.0  # degrees of zenith between a file's own sun and ours
 
 
