@@ -313,7 +313,7 @@ def test_pairs_and_trackers_that_were_not_told_are_left_out_of_errors() -> None:
     tracker = truth_of(tracker=Tracker())
     panels = plot_errors([pair, truth_of(), tracker], [estimate_of()] * 3)
     assert len(panels[1].containers[0][0].get_ydata()) == 1
-    with pytest.raises(ParameterError, match="planes were told"):
+    with pytest.raises(ParameterError, match="with recognised planes"):
         plot_errors([pair, tracker], [estimate_of()] * 2)
     # of a pair both planes, each against its own; of a tracker the capacity
     told = plot_errors([pair, tracker], [pair_of(), tracker_of()])

@@ -266,7 +266,7 @@ def test_the_summary_counts_errors_against_known_truths() -> None:
             of_estimate(tracker_of(), truth=truth_of(tracker=Tracker())),
         ]
     )
-    assert (found["systems"], found["known"], found["untold"]) == (8, 5, 1)
+    assert (found["systems"], found["known"], found["unresolved"]) == (8, 5, 1)
     assert (found["azimuth"], found["tilt"], found["capacity"]) == ("1.0°", "0.5°", "0.0%")
     assert found["covered"] == [("azimuths", 4, 6), ("tilts", 5, 6), ("capacities", 5, 6)]
 

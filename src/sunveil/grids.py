@@ -154,7 +154,7 @@ class Places(NamedTuple):
 
     @classmethod
     def of(cls, site: Site, count: int) -> Places:
-        """Return one site for so many systems."""
+        """Repeat one site for `count` systems."""
         return cls(*(np.full(count, x) for x in (site.latitude, site.longitude, site.height)))
 
     def take(self, chosen: NDArray[np.intp]) -> Places:

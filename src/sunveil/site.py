@@ -34,7 +34,7 @@ class Mount(StrEnum):
 
 
 # What PVWatts 5 takes off the DC power of a system that runs, under a sky that nothing hides. Its
-# shading, snow and availability are left out: an inference rests on hours without them.
+# shading, snow and availability are excluded: an inference rests on hours without them.
 LOSS_PARTS = MappingProxyType(
     {
         "soiling": 0.02,
@@ -230,7 +230,7 @@ class Site:
     longitude
         East positive, in [-180, 180]. [degrees]
     altitude
-        Height above the sea; looked up in pvlib's coarse map when left out. [m]
+        Height above the sea; default: from pvlib's coarse map. [m]
     """
 
     latitude: float

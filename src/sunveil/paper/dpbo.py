@@ -21,7 +21,7 @@ from sunveil.weather.weather_data import Weather
 Array = NDArray[np.float64]
 
 # Posterior means are rounded down to whole steps of this size before the exact draw, and held to
-# a range whose steps 64 bits can count: neither moves neighbours further apart.
+# a range that 64 bits can count in such steps: neither moves neighbours further apart.
 RESOLUTION = 2.0**-20
 LARGEST = 2.0**40
 PROOF = "docs/reproduction.md"

@@ -207,13 +207,13 @@ def fit_paper(
     weather
         The weather; its DNI and GHI choose the clear days.
     grid
-        The candidates; the paper's 360 x 90 when left out.
+        The candidates. Default: the paper's 360 x 90.
     group
         How days are put into groups.
     losses, albedo
         What is assumed; losses matter for the capacity only.
     search
-        What GP-UCB is run with; every candidate is looked at when left out.
+        What GP-UCB is run with. Default: every candidate is looked at.
     """
     grid = grid or paper_grid()
     score = paper_score(record, weather, group=group, albedo=albedo)

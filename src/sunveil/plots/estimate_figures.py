@@ -81,11 +81,11 @@ def plot_clear_days(
     record, weather
         What the estimate was inferred from.
     estimate
-        The estimate, whose clock is used.
+        The estimate; its clock is used.
     cache
         Where clear skies are kept.
     axes
-        One panel per day; four new ones when left out.
+        One panel per day. Default: four new ones.
 
     Privacy
     -------
@@ -213,18 +213,18 @@ def plot_separated(
     cache: WeatherCache | None = None,
     axes: Sequence[Axes] | None = None,
 ) -> tuple[Axes, ...]:
-    """Draw the generation of a net meter and the load it was told from, on typical days by season.
+    """Draw generation and load of a net meter on typical days by season.
 
     Parameters
     ----------
     record, weather
         What the estimate was inferred from.
     estimate
-        The estimate, whose clock is used.
+        The estimate; its clock is used.
     cache
         Where clear skies are kept.
     axes
-        Four panels, one for each season; new ones when left out.
+        Four panels, one for each season. Default: new ones.
 
     Privacy
     -------
@@ -286,7 +286,7 @@ def plot_load(estimate: Estimate, *, ax: Axes | None = None) -> Axes:
     estimate
         The estimate of a net meter.
     ax
-        Axes to draw on; new ones when left out.
+        Axes to draw on. Default: new ones.
 
     Privacy
     -------
@@ -362,11 +362,11 @@ def plot_residuals(
     record, weather
         What the estimate was inferred from.
     estimate
-        The estimate, whose clock is used.
+        The estimate; its clock is used.
     cache
         Where clear skies are kept.
     ax
-        Axes to draw on; new ones when left out.
+        Axes to draw on. Default: new ones.
 
     Privacy
     -------
@@ -435,7 +435,7 @@ def _quantiles(cell: NDArray[np.int64], values: Array, *, count: int) -> Array:
 
 YEAR_PANELS = 3
 
-# Names of so many years stand beside each other; those of more are written in two lines.
+# Wrap year labels beyond this many.
 MOST_BESIDE = 3
 
 # Room left beyond what is drawn, as a share of it.
@@ -450,7 +450,7 @@ def plot_years(estimate: Estimate, *, axes: Sequence[Axes] | None = None) -> tup
     estimate
         The estimate of a record of several years.
     axes
-        Three panels; new ones when left out.
+        Three panels. Default: new ones.
 
     Privacy
     -------

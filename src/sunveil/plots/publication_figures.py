@@ -71,7 +71,7 @@ BAND_LABEL = "what nine in ten draws are within"
 def typical_and_extreme_days(
     power: FleetPower, *, group: str | None = None, zone: str = "UTC"
 ) -> tuple[str, str]:
-    """Return the day whose energy is in the middle, and the one with the highest power."""
+    """Return the day of median energy, and the one with the highest power."""
     values = power.power_kw[power.place(group)]
     dates = power.times.tz_convert(ZoneInfo(zone)).strftime("%Y-%m-%d").to_numpy()
     starts = np.flatnonzero(np.r_[True, dates[1:] != dates[:-1]])
@@ -286,7 +286,7 @@ def plot_utility(
     private
         Whether they were computed from somebody's readings: the figure is then marked so.
     axes
-        Three panels; new ones when left out.
+        Three panels. Default: new ones.
     """
     check_inputs(axes=axes)
     flag("private", private)

@@ -223,7 +223,7 @@ def plot_score_map(
     record, weather
         What the estimate was inferred from.
     estimate
-        The estimate, whose clock is used.
+        The estimate; its clock is used.
     truth
         The true plane where it is known.
     cache
@@ -293,13 +293,13 @@ def few_places(power: Array, *, limit: float) -> NDArray[np.intp]:
 
 def best_shares(power: Array, profiles: NDArray[np.floating]) -> Array:
     """Return the share of readings that agree with each plane at its best capacity. [fraction]"""
-    lit = np.asarray(profiles, dtype=np.float32)
+    shares = np.asarray(profiles, dtype=np.float32)
     bright = float(np.quantile(power, 0.98))
     if not bright > 0.0:
-        return np.zeros(len(lit))
+        return np.zeros(len(shares))
     bins = RatioBins.of(Capacities(0.6 * bright, 6.0 * bright, 0.02), MAP_TOLERANCE)
-    counts = count_readings(log_power(power), log_profiles(lit, MAP_TOLERANCE.floor), bins)
-    possible = int((lit >= MAP_TOLERANCE.floor).sum(axis=1).max())
+    counts = count_readings(log_power(power), log_profiles(shares, MAP_TOLERANCE.floor), bins)
+    possible = int((shares >= MAP_TOLERANCE.floor).sum(axis=1).max())
     return np.asarray(counts.max(axis=1) / max(1, possible))
 
 
@@ -408,7 +408,7 @@ def plot_skyline(estimate: Estimate, site: Site, *, ax: Axes | None = None) -> A
     site
         Where the system is.
     ax
-        Axes to draw on; new ones when left out.
+        Axes to draw on. Default: new ones.
 
     Privacy
     -------

@@ -220,7 +220,7 @@ def embedded(figure: Figure, words: str) -> Drawing:
     return Drawing(f"data:image/svg+xml;base64,{text}", words)
 
 
-# The type of each parameter, and what to give for it; those that may be left out are None then.
+# Type of each parameter, and what to give for it; optional ones may be None.
 _KINDS: dict[str, tuple[type[Any], str]] = {
     "cache": (WeatherCache, "a WeatherCache, or None for the user's own"),
     "estimate": (Estimate, "an Estimate, as sunveil.infer returns it"),

@@ -42,7 +42,7 @@ class FaultRates:
         Share of clocks that save daylight though the file declares UTC; where the place does not
         save daylight, they are right.
     label_end, label_middle
-        Shares of systems whose stamps name the end or the middle of the interval though the file
+        Shares of systems with stamps at the end or the middle of the interval though the file
         declares its start.
     clock_steps
         Share of clocks that step by an hour on one day of the year.
@@ -86,7 +86,7 @@ class FaultRates:
         for 3 to 40 days; repeat one reading for up to 10 days; are written in a wrong scale
         for a month.
     sentinels
-        Share of systems whose missing readings are written as -999 or -9999.
+        Share of systems that write missing readings as -999 or -9999.
     uneven
         Shape of the gamma distribution of how prone to gaps a system is; small is uneven.
     """
@@ -143,10 +143,10 @@ class FaultRates:
         Parameters
         ----------
         two_planes
-            Share of systems on two planes, half of them about a ridge and half about a corner; as
-            it is when left out.
+            Share of systems on two planes, half of them about a ridge and half about a corner.
+            Default: as it is.
         trackers
-            Share of systems that follow the sun; as it is when left out.
+            Share of systems that follow the sun. Default: as it is.
         """
         ridge, corner = (
             (self.east_west, self.hipped) if two_planes is None else (two_planes / 2,) * 2

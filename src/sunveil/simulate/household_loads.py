@@ -132,7 +132,7 @@ def draw_households(
 
 
 def without_wrong_signs(roster: SimulatedRoster, net: NDArray[np.bool_]) -> SimulatedRoster:
-    """Return systems whose net meters have no spells below zero: their readings are so anyway."""
+    """Return systems without spells below zero on net meters, which read below zero anyway."""
     never = {
         name: np.where(net, np.nan, getattr(roster, name))
         for name in ("negative_begin", "negative_end")
@@ -198,7 +198,7 @@ MINUTES_A_DAY = 1440.0
 class Runs:
     """Times at which something runs, one entry for each."""
 
-    row: NDArray[np.int64]  # whose household
+    row: NDArray[np.int64]  # row of its household
     day: NDArray[np.int64]  # local day, from 0
     minute: Array  # minute of that day at which it begins; it may be of the day after
     minutes: Array  # [minutes] how long it runs
@@ -485,7 +485,7 @@ def simulate_loads(
     cars
         Share of the homes with an electric car.
     statistics
-        How much homes use there; American ones' when left out.
+        How much homes use there. Default: American ones'.
 
     Returns
     -------
@@ -782,9 +782,9 @@ def read_net_meters(
     households, given = behind.households.take(rows), generation.take(rows)
     loads, cooling = block_loads(households, behind.times, behind.statistics, rng=rng)
     flows = net_flows(given, loads, households, step_minutes=behind.times.step_minutes)
-    lit = given.ac > 0.0
-    over = np.sum(lit & (flows.exported > flows.imported), axis=1)
-    exporting = over / np.maximum(np.sum(lit, axis=1), 1)
+    daytime = given.ac > 0.0
+    over = np.sum(daytime & (flows.exported > flows.imported), axis=1)
+    exporting = over / np.maximum(np.sum(daytime, axis=1), 1)
     truth = truth_of_net(behind.households, rows, flows, cooling=cooling, exporting=exporting)
     add_net_faults(flows, given, alive=alive[rows], rng=rng)
     return _written(power, rows, flows, columns), truth
@@ -803,7 +803,7 @@ def net_flows(
     limits = (roster.dc_capacity_kw / roster.dc_ac_ratio).astype(np.float32)
     generated = np.zeros_like(loads)
     for row, dc, kept, limit in zip(generated, generation.dc, generation.kept, limits, strict=True):
-        ac_power(row, dc, daylight.lit, daylight.days, kept, limit, _NOMINAL)
+        ac_power(row, dc, daylight.index, daylight.days, kept, limit, _NOMINAL)
     balance(
         (exported, imported),
         sums,

@@ -71,9 +71,9 @@ def add_logger_faults(power: NDArray[np.float32], roster: SimulatedRoster) -> No
         spell *= np.float32(-roster.negative_depth[row])
     for _, spell in _spells(power, roster.stuck_begin, roster.stuck_end):
         # stuck by day: at night it would be a system that is down
-        lit = np.flatnonzero(spell > 0.0)
-        if len(lit):
-            spell[lit[0] :] = spell[lit[0]]
+        daylight = np.flatnonzero(spell > 0.0)
+        if len(daylight):
+            spell[daylight[0] :] = spell[daylight[0]]
     for row, spell in _spells(power, roster.scale_begin, roster.scale_end):
         spell *= np.float32(roster.scale_factor[row])
     for marked in np.flatnonzero(~np.isnan(roster.sentinel)):
@@ -629,14 +629,14 @@ def _draw_spans(rng: np.random.Generator, rates: FaultRates, n: int) -> tuple[Ar
     length = rng.uniform(4.0, 40.0, n) / 365.0
     short = (kind >= rates.late) & (kind < rates.late + rates.short)
     begin = np.where(short, rng.random(n) * (1.0 - length), late)
-    # whoever begins in the last days still has a day
+    # a record that begins in the last days still has a day
     begin = np.minimum(begin, 364.0 / 365.0)
     return begin, np.where(short, begin + length, 1.0)
 
 
 @checked
 def clipped(truth: SystemTruth, dc_ac_ratio: float = 1.7) -> SystemTruth:
-    """Return a system whose inverter is too small for its modules."""
+    """Return a system with an inverter too small for its modules."""
     return replace(truth, dc_ac_ratio=dc_ac_ratio)
 
 
@@ -656,7 +656,7 @@ MOST_MINUTES = 5_256_000.0
 
 @checked
 def daylight_saving_stamps(series: pd.Series, timezone: str) -> pd.Series:
-    """Return readings whose stamps run an hour ahead while the wall clock saves daylight."""
+    """Return readings with stamps an hour ahead during daylight saving time."""
     # The index still claims standard time. Of the hour that comes twice in autumn the first is
     # kept, as meters that overwrite do.
     index = _index(series)

@@ -569,7 +569,7 @@ def write_fleet(
     replace
         Whether a simulated fleet that stands there is replaced.
     workers
-        How many threads; one for each core when left out.
+        How many threads. Default: one for each core.
 
     Yields
     ------
@@ -658,7 +658,7 @@ class _CellSky:
 
 @dataclass(slots=True, eq=False)
 class _Shared:
-    """A cell's sky while parts need it: made once, by whoever comes first."""
+    """A cell's sky while parts need it: made once, by the first thread that asks."""
 
     parts_left: int
     lock: threading.Lock = field(default_factory=threading.Lock)

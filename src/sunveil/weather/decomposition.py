@@ -60,7 +60,7 @@ def normal_beam(beam: Array, cosine: Array, days: NDArray[np.integer]) -> Array:
 
 def to_weather(frame: pd.DataFrame, *, site: Site, source: str, typical: bool = False) -> Weather:
     """Return weather from a frame of file columns, indexed by UTC instants."""
-    # Rows without light are left out. Gaps of temperature and wind take what is usual, shifted to
+    # Rows without light are dropped. Gaps of temperature and wind take what is usual, shifted to
     # meet what is known on both sides. Of the three irradiances those that are missing are made
     # from the others: by the sun's zenith where two are known, by the Erbs-Driesse model where only
     # the global one is.

@@ -90,7 +90,7 @@ class Weather:
     clear
         True when the values are what a cloudless sky would give, whatever the real sky did.
     typical
-        True for a typical year, whose months come from different real years: its times carry
+        True for a typical year, made of months of different real years: its times carry
         one stand-in year, and :func:`sunveil.weather.covering` lays it over real years.
     zenith, azimuth
         Apparent zenith and azimuth of the sun at ``times`` where already known; ask
