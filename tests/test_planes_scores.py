@@ -35,7 +35,8 @@ def known(**changes) -> KnownMounts:
 def plane_of(plane: Plane, share: float) -> PlaneEstimate:
     azimuth = plane.surface_azimuth
     return PlaneEstimate(
-        plane=plane,
+        surface_azimuth=azimuth,
+        surface_tilt=plane.surface_tilt,
         share=share,
         dc_capacity_kw=11.0 * share,
         azimuth_interval=Interval(azimuth - 5.0, azimuth + 5.0),
@@ -47,7 +48,7 @@ def plane_of(plane: Plane, share: float) -> PlaneEstimate:
 
 def test_planes_are_matched_to_the_true_ones_whatever_their_order(estimate):
     told = (plane_of(Plane(273.0, 30.0), 0.55), plane_of(Plane(102.0, 30.0), 0.45))
-    found = replace(estimate, planes=told, dc_capacity_kw=11.0)
+    found = estimate.replaced(planes=told, dc_capacity_kw=11.0)
     assert nearest_order([each.plane for each in told], [EAST, WEST]) == (1, 0)
     errors = pair_errors(known(), found)
     assert errors.azimuth == pytest.approx((10.0, 3.0))
@@ -75,7 +76,7 @@ def test_an_axis_has_two_ends_and_coverage_shows_by_backtracking_alone(estimate,
         max_angle_interval=Interval(45.0, 65.0),
     )
     true = Tracker(axis_azimuth=269.0, backtrack=backtrack, gcr=0.35, max_angle=60.0)
-    found = replace(estimate, tracker=told, planes=(), dc_capacity_kw=9.0)
+    found = estimate.replaced(tracker=told, planes=(), dc_capacity_kw=9.0)
     errors = tracker_errors(known(tracker=true, planes=()), found)
     assert errors.axis == pytest.approx(2.0)
     assert errors.backtrack is backtrack
