@@ -14,17 +14,28 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
+from matplotlib.axes import Axes
 from numpy.typing import NDArray
 
 from benchmarks.csv_tables import save
 from sunveil.estimates.read_write import FleetRows
-from sunveil.plots.publication_figures import plot_differencing
+from sunveil.plots.style import (
+    ACCENT,
+    CONTRAST,
+    QUIET,
+    SMALL,
+    dress,
+    mark_private,
+    name_axes,
+    new_row,
+)
 from sunveil.privacy.discrete_noise import Spending
 from sunveil.publication.published_tables import PARTS, Bins
 from sunveil.publish.fleet_tables import TableChoices, expected_tables, fleet_tables
 from sunveil.publish.noisy_counts import agreed_counts, bin_counts, draw_counts, groups_of
 from sunveil.publish.rule_15_15 import Recovered, differencing_attack, rule_15_15
 from sunveil.simulate import draw_systems
+from sunveil.site import Array
 
 SYSTEMS, SEED, RUNS, EPSILON = 10_000, 606, 300, 1.0
 FEEDERS, PER_FEEDER = 100, 10
@@ -187,7 +198,7 @@ def write_figure(found: Recovered, path: Path) -> None:
     import matplotlib as mpl
 
     mpl.use("Agg")
-    axes = plot_differencing(
+    axes = draw_differencing(
         found.true_kw,
         found.rule_kw,
         found.private_kw,
@@ -220,6 +231,41 @@ def main() -> None:
         save(lines, "tables")
         save(attack, "rule")
         write_figure(found[0][2], FIGURE)
+
+
+def draw_differencing(
+    true_kw: Array,
+    rule_kw: Array,
+    private_kw: Array,
+    *,
+    stated_sd_kw: float,
+    private: bool,
+) -> tuple[Axes, ...]:
+    """Draw recovered against true capacity, under the 15/15 rule and under differential privacy."""
+    panels = new_row(2, 8.6, 4.0)
+    ends = np.array([0.0, 1.05 * float(np.max(true_kw))])
+    for ax, found, colour in zip(panels, (rule_kw, private_kw), (CONTRAST, ACCENT), strict=True):
+        dress(ax)
+        ax.plot(ends, ends, color=QUIET, linewidth=0.9, linestyle=(0, (4, 2)), label="exact")
+        ax.scatter(true_kw, found, s=9, color=colour, alpha=0.6, linewidths=0.0)
+        name_axes(ax, x="True DC capacity [kW]", y="Recovered [kW]" if ax is panels[0] else "")
+        ax.set_xlim(*ends)
+    panels[1].fill_between(
+        ends,
+        ends - stated_sd_kw,
+        ends + stated_sd_kw,
+        color=ACCENT,
+        alpha=0.12,
+        linewidth=0.0,
+        label=f"stated error, ±{stated_sd_kw:.3g} kW",
+    )
+    panels[0].set_title("15/15 rule", fontsize=9.5, loc="left")
+    panels[1].set_title("Differentially private totals", fontsize=9.5, loc="left")
+    for ax in panels:
+        ax.legend(framealpha=0.85, edgecolor="none", fontsize=SMALL, loc="upper left")
+    if private:
+        mark_private(panels[0])
+    return panels
 
 
 if __name__ == "__main__":
