@@ -14,7 +14,7 @@ import sunveil
 FIRST = (
     "import sunveil",
     "import sunveil.inference.infer",
-    "from sunveil.estimates.inference_options import Options",
+    "from sunveil.estimates.inference_options import InferOptions",
     "from sunveil import infer_frame",
     "import sunveil; sunveil.infer; import sunveil.inference.infer",
     "import sunveil.weather.sources",

@@ -9,7 +9,6 @@ from pathlib import Path
 
 from roof_fleets import TERMS
 
-from sunveil.estimates.inference_options import FleetSettings
 from sunveil.ledger import Ledger
 from sunveil.ledger.hash_chain import HighWaterMarks
 from sunveil.publish import system_rows
@@ -29,10 +28,10 @@ def main(where: str, fleet: str, systems: str, work: str, draws: str) -> None:
         return real(*args, **options)
 
     system_rows.draw_release = watched
-    settings = FleetSettings(part_rows=1)
+    settings = {"part_rows": 1}
     with (
         Ledger(where, marks=HighWaterMarks(Path(where + ".mark"))) as ledger,
-        open_fleet(fleet, systems, settings=settings, work=work) as opened,
+        open_fleet(fleet, systems, **settings, work=work) as opened,
     ):
         system_rows.publish_systems(ledger, "d", opened, terms=TERMS)
 
