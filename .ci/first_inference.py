@@ -6,10 +6,10 @@ from pathlib import Path
 
 import numpy as np
 import pandas as pd
+from pvlib.irradiance import get_total_irradiance
 from pvlib.location import Location
 
 import sunveil
-from sunveil.pv_model import plane_irradiance
 
 # Four months under a sky that is always clear, at Golden, Colorado.
 PLACE = Location(39.742, -105.1727, altitude=1795)
@@ -22,8 +22,15 @@ def make_power() -> pd.Series:
     middles = TIMES + pd.Timedelta(minutes=15)
     sky = PLACE.get_clearsky(middles)
     sun = PLACE.get_solarposition(middles)
-    weather = sky.assign(temp_air=15.0, wind_speed=1.0)
-    light = plane_irradiance(TRUE, weather, sun)["poa_global"].to_numpy()
+    light = get_total_irradiance(
+        TRUE.surface_tilt,
+        TRUE.surface_azimuth,
+        sun["apparent_zenith"],
+        sun["azimuth"],
+        sky["dni"],
+        sky["ghi"],
+        sky["dhi"],
+    )["poa_global"].to_numpy()
     return pd.Series(5.0 * 0.9 * np.maximum(light, 0.0) / 1000.0, index=TIMES, name="roof")
 
 
@@ -34,7 +41,7 @@ def main() -> None:
     assert estimate.plane.angle_to(TRUE) < 5.0, estimate
     assert "<table" in estimate._repr_html_()
     assert estimate.to_sam()[0]["system_capacity"] > 0.0
-    estimate.plot()["map"].get_figure(root=True).savefig("estimate.png")
+    estimate.plot().savefig("estimate.png")
     rows = [f"{time:%Y-%m-%dT%H:%MZ},{kw:.4f}" for time, kw in power.items()]
     Path("meters.csv").write_text("\n".join(["time,power_kw", *rows]) + "\n")
     print(estimate)

@@ -22,9 +22,10 @@ from pathlib import Path
 import numpy as np
 
 from benchmarks.hostile_ways import STAMPS_MATTER, WAYS, Fleet, Outcome, Rows
-from sunveil.pv_model import ac_power, cell_temperature, dc_power, plane_irradiance
-from sunveil.site import Losses, Plane, Site
+from sunveil.pv_model import ac_power, sky_at
+from sunveil.site import Plane, Site
 from sunveil.weather import clearsky
+from sunveil.weather.weather_data import utc_seconds
 
 SITE = Site(39.742, -105.1727, 1795.0)
 PLANES = {
@@ -137,10 +138,8 @@ def quiet_fleet() -> Fleet:
     clouds = np.roll(np.repeat(rng.choice([1.0, 1.0, 1.0, 0.7, 0.3], DAYS), 24), 7)
     fleet = {}
     for name, plane in PLANES.items():
-        light = plane_irradiance(Plane(*plane), sky.to_frame(), SITE.sun(sky.times))["poa_global"]
-        warm = cell_temperature(light.to_numpy(), sky.temp_air, sky.wind_speed)
-        direct = dc_power(light.to_numpy(), warm, pdc0=5.0, losses=Losses())
-        power = ac_power(direct, pdc0=5.0, losses=Losses()) * clouds[: len(direct)]
+        free = ac_power(sky_at(sky, utc_seconds(sky.times)), Plane(*plane).normal[None])[0]
+        power = 5.0 * free * clouds[: len(free)]
         noisy = power * rng.normal(1.0, 0.02, len(power))
         # the middle of an hour, named by its start
         stamps = [f"{when:%Y-%m-%dT%H:00Z}" for when in sky.times]

@@ -37,7 +37,7 @@ import numpy as np
 import pandas as pd
 from scipy.optimize import nnls
 
-from sunveil.pv_model import sky_at, unit_power
+from sunveil.pv_model import ac_power, sky_at
 from sunveil.site import Array, Plane, Site
 from sunveil.weather import get_weather
 from sunveil.weather.climate_normals import climate_temperature
@@ -95,7 +95,7 @@ def clear_sky_features(net: pd.Series, site: Site) -> Array:
         middles.tz_localize(None).to_numpy(),
     )
     planes = [Plane(float(azimuth), tilt) for azimuth in AZIMUTHS for tilt in TILTS]
-    return unit_power(sky, np.array([each.normal for each in planes])).T
+    return ac_power(sky, np.array([each.normal for each in planes])).T
 
 
 class _LoadSolver:

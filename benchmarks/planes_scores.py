@@ -15,7 +15,7 @@ from sunveil.estimates.estimates_table import Estimate
 from sunveil.estimates.intervals_and_rounding import Interval
 from sunveil.fleet.blocks import record_span
 from sunveil.meters import from_pandas
-from sunveil.pv_model import sky_at, unit_power
+from sunveil.pv_model import ac_power, sky_at
 from sunveil.site import Plane
 from sunveil.weather import get_weather
 
@@ -153,7 +153,7 @@ def gain_of_two(system: KnownMounts, found: Estimate) -> float:
     sky = sky_at(weather, record.middles).hazier((found.haze_summer + found.haze_winter) / 2.0)
     shares = np.array([each.share for each in found.planes])
     normals = np.array([found.plane.normal, *(each.plane.normal for each in found.planes)])
-    power = found.dc_capacity_kw * unit_power(sky, normals, heat=found.heat)
+    power = found.dc_capacity_kw * ac_power(sky, normals, heat=found.heat)
     one, two = power[0], shares @ power[1:]
     read = record.power_kw
     close = [np.abs(read - each) < CLOSE * each for each in (one, two)]

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from reproduction.artefact import Statement, over_subjects
 from reproduction.experiment import Experiment
 from sunveil.paper.daily_profiles import candidate_profiles, group_of, whole_days
-from sunveil.pv_model import plane_light, sky_at
+from sunveil.pv_model import plane_irradiance, sky_at
 from sunveil.site import Array, Plane
 from sunveil.weather import clearsky
 
@@ -48,7 +48,7 @@ def light_and_power(experiment: Experiment) -> Statement:
     plane = subject.reported or experiment.exhaustive.best
     _, middles, power = whole_days(subject.record, subject.weather)
     sky = sky_at(subject.weather, middles.ravel())
-    light = plane_light(
+    light = plane_irradiance(
         sky, plane.normal[np.newaxis], diffuse_modifier=False, circumsolar_modifier=False
     )[0]
     up = sky.sun[:, 2] > 0.0

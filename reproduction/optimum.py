@@ -11,7 +11,7 @@ import pandas as pd
 
 from reproduction.artefact import Statement, over_subjects
 from sunveil.grids import Grid, product_grid
-from sunveil.pv_model import plane_light, sky_at
+from sunveil.pv_model import plane_irradiance, sky_at
 from sunveil.site import Array, Plane
 from sunveil.weather import Weather
 from sunveil.weather.weather_data import utc_seconds
@@ -145,7 +145,7 @@ def mean_daily_light(weather: Weather, grid: Grid) -> Array:
     normals, share = grid.normals, float(np.mean(lit))
     # in blocks, so that a year of all planes never stands in memory at once
     parts = [
-        plane_light(sky, normals[first : first + _BLOCK]).mean(axis=1)
+        plane_irradiance(sky, normals[first : first + _BLOCK]).mean(axis=1)
         for first in range(0, len(normals), _BLOCK)
     ]
     return np.asarray(np.concatenate(parts) * share * 24.0 / 1000.0)

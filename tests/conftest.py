@@ -12,8 +12,8 @@ import pandas as pd
 import pytest
 from hypothesis import settings
 
-from sunveil.pv_model import ac_power, cell_temperature, dc_power, plane_irradiance
-from sunveil.site import Losses, Plane, Site, SkyModel
+from pvlib_chain import pvlib_ac_power, pvlib_dc_power, pvlib_irradiance
+from sunveil.site import Losses, Plane, Site
 from sunveil.weather import clearsky
 
 # How long an example takes says something of the machine, and nothing of the code.
@@ -69,15 +69,10 @@ def clear_power(golden_site: Site) -> Callable[..., pd.Series]:
         sky = clearsky(golden_site, begin, begin + pd.Timedelta(days=days), step_minutes=15)
         frame, losses = sky.to_frame(), Losses()
         # the sky model of the inference: Hay-Davies' reads about two degrees of tilt steeper
-        light = plane_irradiance(
-            Plane(surface_azimuth, surface_tilt),
-            frame,
-            golden_site.sun(sky.times),
-            sky_model=SkyModel.PEREZ,
-        )["poa_global"].to_numpy()
-        warm = cell_temperature(light, sky.temp_air, sky.wind_speed)
-        direct = dc_power(light, warm, pdc0=dc_capacity_kw, losses=losses)
-        out = ac_power(direct, pdc0=dc_capacity_kw, losses=losses, limit=limit)
+        plane = Plane(surface_azimuth, surface_tilt)
+        light = pvlib_irradiance(plane, frame, golden_site.sun(sky.times))
+        dc = dc_capacity_kw * pvlib_dc_power(light, sky.temp_air, sky.wind_speed, losses)
+        out = pvlib_ac_power(dc, dc_capacity_kw, losses, limit=limit)
         power = pd.Series(out, index=sky.times)
         readings = power.resample(f"{minutes}min").mean().rename("power_kw")
         return readings * np.random.default_rng(1).normal(1.0, 0.02, len(readings))

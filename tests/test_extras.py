@@ -100,10 +100,10 @@ def test_the_extras_are_those_of_the_project():
 def test_the_core_and_all_commands_load_without_any_extra():
     blocked = sorted({name for names in EXTRAS.values() for name in names})
     inside = {path.relative_to(PACKAGE).as_posix() for path in MODULES}
-    served = {name for name in inside if name.startswith("service/")}
+    needing = {name for name in inside if name.startswith(("service/", "plots/"))}
     names = [
         f"sunveil.{name.removesuffix('.py').replace('/', '.')}".removesuffix(".__init__")
-        for name in sorted(inside - served)
+        for name in sorted(inside - needing)
         if name != "__main__.py"
     ]
     script = (
@@ -114,6 +114,18 @@ def test_the_core_and_all_commands_load_without_any_extra():
     done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True)
     assert (done.returncode, done.stderr) == (0, "")
     assert "sunveil.cli.publish" in names
+
+
+def test_figures_without_matplotlib_say_what_to_install():
+    script = (
+        "import sys; sys.modules['matplotlib'] = None\n"
+        "from sunveil.errors import MissingExtra\n"
+        "try: import sunveil.plots.style\n"
+        "except MissingExtra as error: print(error)"
+    )
+    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True)
+    said = "a figure needs matplotlib, which is not installed: pip install 'sunveil[report]'\n"
+    assert (done.stdout, done.stderr) == (said, "")
 
 
 def without(monkeypatch, *extras):

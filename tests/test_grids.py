@@ -3,63 +3,13 @@ from __future__ import annotations
 import math
 
 import numpy as np
-import pvlib
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from sunveil.errors import ParameterError
-from sunveil.grids import Grid, plane_grid, product_grid
-from sunveil.pv_model import Sky, sky_at, unit_power
-from sunveil.site import SHELTER, Losses, Plane, Site
-from sunveil.weather import WeatherCache, clearsky
-from sunveil.weather.weather_data import utc_seconds
-
-
-@pytest.fixture(scope="module")
-def sky(tmp_path_factory: pytest.TempPathFactory) -> Sky:
-    """A year's daylight hours, the sun at least 5° up, some of them."""
-    cache = WeatherCache(tmp_path_factory.mktemp("cache"))
-    weather = clearsky(
-        Site(39.742, -105.1727, 1795.0), "2019", "2020", step_minutes=60, cache=cache
-    )
-    whole = sky_at(weather, utc_seconds(weather.times))
-    return whole.take(np.flatnonzero(whole.sun[:, 2] > np.sin(np.radians(5.0)))[::7])
-
-
-def pvlib_power(plane: Plane, sky: Sky, *, losses: Losses, albedo: float) -> np.ndarray:
-    """PVWatts through pvlib for one plane, Perez-Driesse, glass on every part of the light."""
-    zenith = np.degrees(np.arccos(sky.sun[:, 2]))
-    azimuth = np.degrees(np.arctan2(sky.sun[:, 0], sky.sun[:, 1])) % 360.0
-    tilt, turn = plane.surface_tilt, plane.surface_azimuth
-    aoi = pvlib.irradiance.aoi(tilt, turn, zenith, azimuth)
-    parts = pvlib.irradiance.perez_driesse(
-        tilt, turn, sky.dhi, sky.dni, sky.dni_extra, zenith, azimuth, return_components=True
-    )
-    beam = sky.dni * np.maximum(np.cos(np.radians(aoi)), 0.0) + parts["poa_circumsolar"]
-    dome = parts["poa_isotropic"] + parts["poa_horizon"]
-    ground = pvlib.irradiance.get_ground_diffuse(tilt, sky.ghi, albedo=albedo)
-    enters = pvlib.iam.marion_diffuse("physical", tilt)
-    light = beam * pvlib.iam.physical(aoi) + dome * float(enters["sky"])
-    light += ground * float(np.nan_to_num(enters["ground"]))
-    cell = pvlib.temperature.faiman(light, sky.temp_air, SHELTER * sky.wind_speed)
-    dc = (1.0 - losses.system) * pvlib.pvsystem.pvwatts_dc(light, cell, 1.0, losses.gamma_pdc)
-    return np.asarray(pvlib.inverter.pvwatts(dc, 1.0, eta_inv_nom=losses.inverter_efficiency))
-
-
-def test_the_power_of_a_grid_is_pvlibs_plane_by_plane(sky):
-    grid = plane_grid(60.0, 30.0)
-    losses = Losses(system=0.12, inverter_efficiency=0.97)
-    power = unit_power(sky, grid.normals, losses=losses, albedo=0.15)
-    assert power.shape == (len(grid), len(sky))
-    for row in range(len(grid)):
-        theirs = pvlib_power(grid[row], sky, losses=losses, albedo=0.15)
-        np.testing.assert_allclose(power[row], theirs, atol=1e-4, rtol=0.0)
-
-
-def test_the_default_losses_are_pvwatts(sky):
-    grid = plane_grid(90.0, 45.0)
-    np.testing.assert_array_equal(
-        unit_power(sky, grid.normals), unit_power(sky, grid.normals, losses=Losses())
-    )
+from sunveil.grids import SIZE, Cell, Grid, Places, as_placed, cell_of, plane_grid, product_grid
+from sunveil.site import Plane, Site, normals
 
 
 def test_the_papers_grid_has_every_whole_degree_once():
@@ -86,36 +36,137 @@ def test_steps_that_do_not_divide_the_circle_stop_before_north():
     assert sorted(set(grid.surface_tilt)) == [0.0, 40.0, 80.0]
 
 
-@pytest.mark.parametrize(("azimuth_step", "tilt_step"), [(0.0, 5.0), (5.0, -1.0), (361.0, 5.0)])
-def test_a_step_out_of_range_is_refused_by_name(azimuth_step, tilt_step):
-    with pytest.raises(ParameterError, match=r"(azimuth|tilt)_step must be above 0"):
-        plane_grid(azimuth_step, tilt_step)
-
-
-def test_a_step_that_is_not_a_number_is_refused():
-    with pytest.raises(ParameterError, match="azimuth_step must be"):
-        plane_grid(math.nan, 5.0)
-
-
-def test_a_grid_without_candidates_is_refused():
-    with pytest.raises(ParameterError, match="at least one"):
-        product_grid(np.array([]), np.array([10.0]))
-    with pytest.raises(ParameterError, match="as many azimuths as tilts"):
-        Grid(np.zeros(2), np.zeros(3))
-
-
-@pytest.mark.parametrize("tilt", [-0.1, 90.1])
-def test_a_grid_with_a_tilt_out_of_range_is_refused(tilt):
-    with pytest.raises(ParameterError, match="between 0 and 90"):
-        product_grid(np.array([0.0]), np.array([10.0, tilt]))
-
-
-def test_a_grid_that_is_not_made_of_numbers_is_refused():
-    for azimuth, tilt in ((math.nan, 10.0), (0.0, math.inf)):
-        with pytest.raises(ParameterError, match="finite"):
-            Grid(np.array([azimuth]), np.array([tilt]))
-
-
-def test_a_highest_tilt_out_of_range_is_refused():
-    with pytest.raises(ParameterError):
+def test_a_grid_that_cannot_be_is_refused_by_name():
+    for steps, words in (
+        ((0.0, 5.0), "azimuth_step must be above 0"),
+        ((361.0, 5.0), "azimuth_step must be above 0"),
+        ((5.0, -1.0), "tilt_step must be above 0"),
+        ((math.nan, 5.0), "azimuth_step must be"),
+    ):
+        with pytest.raises(ParameterError, match=words):
+            plane_grid(*steps)
+    with pytest.raises(ParameterError, match="highest_tilt"):
         plane_grid(10.0, 10.0, highest_tilt=120.0)
+    for azimuths, tilts, words in (
+        ([], [], "at least one"),
+        ([0.0, 0.0], [0.0] * 3, "as many azimuths as tilts"),
+        ([0.0], [-0.1], "between 0 and 90"),
+        ([0.0], [90.1], "between 0 and 90"),
+        ([math.nan], [10.0], "finite"),
+        ([0.0], [math.inf], "finite"),
+    ):
+        with pytest.raises(ParameterError, match=words):
+            Grid(np.array(azimuths), np.array(tilts))
+
+
+def rotation(latitude: float, longitude: float) -> np.ndarray:
+    """Return what turns (east, north, up) at a place into the globe's own axes."""
+    lat, lon = np.radians([latitude, longitude])
+    around = np.array(
+        [[np.cos(lon), -np.sin(lon), 0.0], [np.sin(lon), np.cos(lon), 0.0], [0.0, 0.0, 1.0]]
+    )
+    # at latitude and longitude zero, up is x, east is y, north is z
+    here = np.array([[0.0, 0.0, 1.0], [1.0, 0.0, 0.0], [0.0, 1.0, 0.0]])
+    lifted = np.array(
+        [[np.cos(lat), 0.0, -np.sin(lat)], [0.0, 1.0, 0.0], [np.sin(lat), 0.0, np.cos(lat)]]
+    )
+    return around @ lifted @ here
+
+
+def point(azimuth: float, tilt: float) -> np.ndarray:
+    turn = np.radians(azimuth)
+    return np.array([[tilt * np.sin(turn), tilt * np.cos(turn), 1.0, 2.0, 3.0, 4.0]])
+
+
+def places(latitude: float, longitude: float) -> Places:
+    return Places(np.array([latitude]), np.array([longitude]), np.array([np.nan]))
+
+
+LATITUDES, LONGITUDES = st.floats(-80, 80), st.floats(-180, 180)
+
+
+@given(LATITUDES, LONGITUDES, st.floats(-1, 1), st.floats(-1, 1), st.floats(0, 360),
+       st.floats(1, 85))  # fmt: skip
+def test_a_plane_is_turned_as_its_vector_is(latitude, longitude, north, east, azimuth, tilt):
+    site = Site(latitude, longitude, 0.0)
+    given = point(azimuth, tilt)
+    found = as_placed(given, site, places(latitude + north, longitude + east))
+    vector = normals(np.array([azimuth]), np.array([tilt]))[0]
+    space = rotation(latitude, longitude) @ vector
+    expected = rotation(latitude + north, longitude + east).T @ space
+    new = np.degrees(np.arctan2(found[0, 0], found[0, 1])), np.hypot(found[0, 0], found[0, 1])
+    np.testing.assert_allclose(
+        normals(np.array([new[0]]), np.array([new[1]]))[0], expected, atol=1e-9
+    )
+    # the rest of a point is left alone
+    np.testing.assert_array_equal(found[:, 2:], given[:, 2:])
+
+
+@given(LATITUDES, LONGITUDES, st.floats(0, 360), st.floats(0, 89))
+def test_the_same_place_leaves_a_plane_as_it_is(latitude, longitude, azimuth, tilt):
+    given = point(azimuth, tilt)
+    found = as_placed(given, Site(latitude, longitude, 0.0), places(latitude, longitude))
+    np.testing.assert_allclose(found, given, atol=1e-6)
+
+
+def test_a_place_to_the_north_sees_a_southern_plane_steeper():
+    site = Site(40.0, -105.0, 0.0)
+    found = as_placed(point(180.0, 30.0), site, places(41.0, -105.0))
+    # the same direction of space is lower in the sky there
+    assert np.hypot(*found[0, :2]) == pytest.approx(31.0)
+
+
+def test_a_cell_is_the_square_around_its_centre():
+    cell = cell_of(39.742, -105.1727, 1795.0)
+    site = cell.site
+    assert abs(site.latitude - 39.742) <= SIZE / 2
+    assert abs(site.longitude + 105.1727) <= SIZE / 2
+    assert site.altitude == 1750.0
+    assert cell_of(site.latitude, site.longitude, site.altitude) == cell
+
+
+@given(st.floats(-90, 90), st.floats(-180, 180), st.sampled_from([0.01, 0.02, 0.1, 0.5, 2.0]))
+def test_every_place_lies_in_its_cell(latitude, longitude, size):
+    site = cell_of(latitude, longitude, size=size).site
+    assert abs(site.latitude - latitude) <= size / 2 + 1e-6
+    apart = (site.longitude - longitude + 180.0) % 360.0 - 180.0
+    assert abs(apart) <= size / 2 + 1e-6
+    assert -180.0 <= site.longitude < 180.0
+
+
+def test_the_edges_of_the_map_meet():
+    assert cell_of(10.0, 180.0) == cell_of(10.0, -180.0)
+    assert cell_of(10.0, 179.999) == cell_of(10.0, -179.999)
+    assert cell_of(90.0, 0.0).site.latitude == 90.0
+    assert cell_of(-90.0, 0.0).site.latitude == -90.0
+    assert cell_of(0.0, 0.0) == cell_of(-0.0, -0.0) == cell_of(0.0499, -0.0499)
+
+
+def test_neighbouring_cells_part_halfway():
+    assert cell_of(0.0499, 5.0).row == 0
+    assert cell_of(0.0501, 5.0).row == 1
+
+
+def test_altitudes_fall_into_bands():
+    assert cell_of(40.0, 5.0, 1609.0).site.altitude == 1500.0
+    assert cell_of(40.0, 5.0, 1626.0).site.altitude == 1750.0
+    assert cell_of(40.0, 5.0, -5.0).site.altitude == 0.0
+    assert cell_of(40.0, 5.0).band is None
+    assert cell_of(40.0, 5.0).site == Site(40.0, 5.0)
+
+
+@pytest.mark.parametrize("size", [0.005, 2.5, 0.0, -1.0, float("nan")])
+def test_cells_of_unlikely_sizes_are_refused(size):
+    with pytest.raises(ParameterError, match=r"0\.01 to 2 degrees|nan is not one"):
+        cell_of(40.0, 5.0, size=size)
+
+
+@pytest.mark.parametrize("place", [(91.0, 0.0), (0.0, 181.0), (float("nan"), 0.0)])
+def test_places_off_the_globe_are_refused(place):
+    with pytest.raises(ParameterError):
+        cell_of(*place)
+
+
+def test_a_cell_is_a_name_for_its_place():
+    assert Cell(397, 2550, 6).site == Site(39.7, -105.0, 1500.0)
+    assert len({cell_of(39.7, -105.0, 1600.0), Cell(397, 2550, 6)}) == 1

@@ -70,7 +70,7 @@ def test_texts_become_members_and_numbers_pythons_own():
     [
         ({"unit": "kWh"}, "no option 'unit': did you mean power_unit or unit_switch?"),
         ({"albedoo": 0.3}, "no option 'albedoo': did you mean albedo?"),
-        ({"zzz": 1}, "no option 'zzz': there are skip_rows, separator"),
+        ({"zzz": 1}, "no option 'zzz': use one of skip_rows, separator"),
     ],
 )
 def test_an_unknown_option_is_refused_with_the_closest(given, words):

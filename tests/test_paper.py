@@ -1,10 +1,13 @@
 from __future__ import annotations
 
+import pkgutil
+import re
 from dataclasses import replace
 
 import numpy as np
 import pytest
 
+import sunveil.paper
 from sunveil.estimates.inference_options import DayGroup
 from sunveil.grids import plane_grid
 from sunveil.meters import Record, from_pandas
@@ -130,3 +133,13 @@ def test_a_search_by_gp_ucb_comes_near_the_exhaustive_one(sky, record, fit):
     assert (found.plane.surface_azimuth - azimuth.low) % 360.0 <= width
     assert tilt.low <= found.plane.surface_tilt <= tilt.high
     assert capacity.low <= found.capacity <= capacity.high
+
+
+def test_the_table_of_the_paper_names_what_exists():
+    rows = re.findall(r"^    (\S.*?)  +(\S.*)$", sunveil.paper.__doc__, re.MULTILINE)
+    assert len(rows) == 25
+    for part, number in (("eq.", 3), ("algorithm", 3), ("definition", 3), ("lemma", 4)):
+        assert sum(what.startswith(part) for what, _ in rows) == number
+    for _, names in rows:
+        for name in names.split(", "):
+            assert callable(pkgutil.resolve_name(f"sunveil.{name}"))

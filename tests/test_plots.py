@@ -28,6 +28,7 @@ from plot_makers import (
     tracker_of,
     truth_of,
 )
+from pvlib_chain import pvlib_irradiance
 from sunveil.errors import ParameterError, TooLittleData, WeatherError
 from sunveil.estimates import ClockFinding, Estimate, Interval, YearEstimate
 from sunveil.estimates.planes_and_intervals import DaylightSaving
@@ -49,9 +50,9 @@ from sunveil.plots import (
 from sunveil.plots.estimate_figures import clear_days
 from sunveil.plots.fleet_figures import azimuth_errors
 from sunveil.plots.skyline_and_scores import SeenReadings, agreement_map, around, seen_readings
-from sunveil.pv_model import plane_irradiance, sky_at, unit_power
+from sunveil.pv_model import ac_power, sky_at
 from sunveil.simulate import Tracker
-from sunveil.site import Array, Plane, Site, SkyModel, normals
+from sunveil.site import Array, Plane, Site, normals
 from sunveil.weather import Weather, clearsky
 
 CHINO = Site(34.0122, -117.6889, 200.0)
@@ -140,13 +141,9 @@ def test_the_best_plane_of_chino_is_the_papers() -> None:
     assert 165.0 <= np.degrees(azimuth) <= 180.0
     assert 30.0 <= tilt <= 40.0
     weather = clearsky(CHINO, "2016-01-01", "2017-01-01", step_minutes=60)
-    light = plane_irradiance(
-        Plane(float(np.degrees(azimuth)), tilt),
-        weather.to_frame(),
-        CHINO.sun(weather.times),
-        sky_model=SkyModel.PEREZ,
-    )
-    daily = float(light["poa_global"].sum()) / 366.0 / 1000.0
+    plane = Plane(float(np.degrees(azimuth)), tilt)
+    light = pvlib_irradiance(plane, weather.to_frame(), CHINO.sun(weather.times))
+    daily = float(light.sum()) / 366.0 / 1000.0
     written = re.search(r"([\d.]+) kWh/m² per day", ax.get_xlabel())
     assert written is not None
     assert float(written[1]) == pytest.approx(daily, rel=0.01)
@@ -441,7 +438,7 @@ def with_power(*profiles: tuple[Array, float]) -> tuple[Record, Weather]:
     """The readings of planes, or of one plane that turns, each with its share."""
     record, weather = sunny()
     sky = sky_at(weather, record.middles).hazier(-0.2)
-    power = sum(share * unit_power(sky, facing, heat=1.25)[0] for facing, share in profiles)
+    power = sum(share * ac_power(sky, facing, heat=1.25)[0] for facing, share in profiles)
     return replace(record, power_kw=CAPACITY * power), weather
 
 
@@ -481,7 +478,7 @@ def test_a_trackers_model_turns_as_pvlib_turns_it() -> None:
         record, weather = with_power((normals(*angles)[None], 1.0))
         estimate = tracker_of(**FITTED)
         assert estimate.tracker is not None
-        estimate = replace(estimate, tracker=replace(estimate.tracker, backtrack=backtrack))
+        estimate = estimate.replaced(tracker=replace(estimate.tracker, backtrack=backtrack))
         data = seen_readings(record, SiteSkies.under(weather), estimate)
         missed = np.abs(data.modelled - data.power) / CAPACITY
         assert np.median(missed) < 0.002

@@ -20,7 +20,7 @@ from sunveil.paper.daily_profiles import (
     prototypical_days,
     whole_days,
 )
-from sunveil.pv_model import sky_at, unit_power
+from sunveil.pv_model import ac_power, sky_at
 from sunveil.site import Plane, Site
 from sunveil.weather import Weather, WeatherCache, clearsky
 from sunveil.weather.weather_data import utc_seconds
@@ -55,7 +55,7 @@ def record(clear) -> Record:
     times = np.arange("2019-01-01T07", "2019-04-01T07", dtype="datetime64[h]")
     times = times.astype("datetime64[s]")
     sky = sky_at(clear, times + np.timedelta64(1800, "s"))
-    power = np.where(sky.sun[:, 2] > 0.0, unit_power(sky, np.array([[0.0, 0.0, 1.0]]))[0], 0.0)
+    power = np.where(sky.sun[:, 2] > 0.0, ac_power(sky, np.array([[0.0, 0.0, 1.0]]))[0], 0.0)
     return Record("flat", times, 5.0 * power, 60.0)
 
 

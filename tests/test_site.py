@@ -10,13 +10,6 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from sunveil.errors import ParameterError
-from sunveil.pv_model import (
-    ac_power,
-    cell_temperature,
-    dc_power,
-    incidence_cosine,
-    plane_irradiance,
-)
 from sunveil.site import (
     CALIBRATION,
     LOSS_PARTS,
@@ -24,29 +17,15 @@ from sunveil.site import (
     Losses,
     Plane,
     Site,
-    SkyModel,
+    TimeGrid,
+    altitude,
+    monthly_turbidity,
     normals,
 )
 
 azimuths = st.floats(-720.0, 720.0)
 tilts = st.floats(0.0, 90.0)
 GOLDEN = Site(39.742, -105.1727, 1795.0)
-PLANES = (Plane(180.0, 30.0), Plane(270.0, 18.0), Plane(37.0, 62.5), Plane(95.0, 90.0))
-
-
-@pytest.fixture(scope="module")
-def day() -> tuple[pd.DataFrame, pd.DataFrame]:
-    """A day's light and sun, every ten minutes while the sun is up."""
-    times = pd.date_range("2019-04-10", periods=144, freq="10min", tz="Etc/GMT+7")
-    sun = GOLDEN.sun(times)
-    up = sun["apparent_zenith"] < 88.0
-    airmass = pvlib.atmosphere.get_relative_airmass(sun["apparent_zenith"][up])
-    pressure = pvlib.atmosphere.alt2pres(GOLDEN.height)
-    absolute = pvlib.atmosphere.get_absolute_airmass(airmass, pressure)
-    sky = pvlib.clearsky.ineichen(
-        sun["apparent_zenith"][up], absolute, 3.0, altitude=GOLDEN.height, dni_extra=1370.0
-    )
-    return sky, sun[up]
 
 
 def test_a_place_off_the_globe_is_refused_with_the_rule():
@@ -115,110 +94,6 @@ def test_the_azimuth_of_a_flat_plane_says_nothing():
     assert Plane(0.0, 0.0).angle_to(Plane(180.0, 0.0)) == pytest.approx(0.0, abs=1e-6)
 
 
-@settings(deadline=None)
-@given(azimuths, tilts, st.floats(0.0, 95.0), azimuths)
-def test_the_cosine_of_incidence_is_equation_one(azimuth, tilt, zenith, sun_azimuth):
-    b, z = math.radians(tilt), math.radians(zenith)
-    turned = math.radians(sun_azimuth - azimuth)
-    by_hand = math.cos(b) * math.cos(z) + math.sin(b) * math.sin(z) * math.cos(turned)
-    found = incidence_cosine(Plane(azimuth, tilt), np.array([zenith]), np.array([sun_azimuth]))
-    assert found[0] == pytest.approx(by_hand, abs=1e-9)
-
-
-@pytest.mark.parametrize("sky_model", SkyModel)
-@pytest.mark.parametrize("plane", PLANES)
-def test_light_on_a_plane_is_pvlibs_to_the_last_digit(day, plane, sky_model):
-    sky, sun = day
-    found = plane_irradiance(plane, sky, sun, sky_model=sky_model, albedo=0.3, modifier=False)
-    theirs = pvlib.irradiance.get_total_irradiance(
-        plane.surface_tilt,
-        plane.surface_azimuth,
-        sun["apparent_zenith"],
-        sun["azimuth"],
-        sky["dni"],
-        sky["ghi"],
-        sky["dhi"],
-        dni_extra=pvlib.irradiance.get_extra_radiation(sky.index.day_of_year.to_numpy()),
-        albedo=0.3,
-        model=sky_model.value,
-    )
-    np.testing.assert_allclose(found["poa_global"], theirs["poa_global"], atol=1e-9)
-
-
-@pytest.mark.parametrize("sky_model", SkyModel)
-def test_the_parts_of_the_light_add_up_and_the_glass_takes_its_share(day, sky_model):
-    sky, sun = day
-    plane = Plane(200.0, 35.0)
-    with_glass = plane_irradiance(plane, sky, sun, sky_model=sky_model)
-    without = plane_irradiance(plane, sky, sun, sky_model=sky_model, modifier=False)
-    parts = ["poa_direct", "poa_sky_diffuse", "poa_ground_diffuse"]
-    np.testing.assert_allclose(with_glass[parts].sum(axis=1), with_glass["poa_global"])
-    assert (with_glass[parts] <= without[parts] + 1e-9).all().all()
-    lost = 1.0 - with_glass["poa_global"].sum() / without["poa_global"].sum()
-    assert 0.005 < lost < 0.06
-
-
-def test_a_flat_plane_without_glass_receives_the_global_light(day):
-    sky, sun = day
-    found = plane_irradiance(
-        Plane(0.0, 0.0), sky, sun, sky_model=SkyModel.ISOTROPIC, modifier=False
-    )
-    # pvlib's own clear sky closes to this
-    closure = sky["dni"] * np.cos(np.radians(sun["apparent_zenith"])) + sky["dhi"]
-    np.testing.assert_allclose(found["poa_global"], closure, rtol=1e-9)
-    assert (found["poa_ground_diffuse"] == 0.0).all()
-
-
-def test_cells_are_as_warm_as_faiman_says():
-    """By hand: 800 / (25 + 6.84 · 2) above the air, where half of the wind reaches the modules."""
-    light, air, wind = np.array([800.0, 0.0]), np.array([20.0, 5.0]), np.array([4.0, 1.0])
-    found = cell_temperature(light, air, wind)
-    np.testing.assert_allclose(found, [20.0 + 800.0 / 38.68, 5.0])
-    np.testing.assert_allclose(found, pvlib.temperature.faiman(light, air, wind / 2.0))
-
-
-def test_dc_power_is_capacity_less_losses_at_standard_conditions():
-    losses = Losses(system=0.1)
-    assert dc_power(np.array([1000.0]), np.array([25.0]), pdc0=6.0, losses=losses) == 5.4
-    hot = dc_power(np.array([1000.0]), np.array([50.0]), pdc0=6.0, losses=losses)
-    assert hot == pytest.approx(5.4 * 0.9)
-
-
-@settings(deadline=None)
-@given(st.floats(0.1, 50.0), st.floats(0.0, 1200.0), st.floats(-10.0, 70.0))
-def test_dc_power_grows_in_proportion_to_capacity(capacity, light, warmth):
-    one, many = (
-        dc_power(np.array([light]), np.array([warmth]), pdc0=size, losses=Losses())
-        for size in (1.0, capacity)
-    )
-    np.testing.assert_allclose(many, capacity * one, rtol=1e-12, atol=1e-12)
-
-
-def test_ac_power_is_pvwatts_inverter_of_the_size_of_the_array():
-    direct = np.linspace(0.0, 12.0, 100)
-    losses = Losses(inverter_efficiency=0.94)
-    theirs = pvlib.inverter.pvwatts(direct, 10.0, eta_inv_nom=0.94)
-    np.testing.assert_allclose(ac_power(direct, pdc0=10.0, losses=losses), theirs, atol=1e-12)
-    # at full load its efficiency is close to the nominal one, at a twentieth far below
-    assert ac_power(np.array([9.0]), pdc0=10.0, losses=losses) == pytest.approx(8.46, rel=0.01)
-    assert ac_power(np.array([0.5]), pdc0=10.0, losses=losses) < 0.92 * 0.5
-
-
-def test_ac_power_stops_at_the_inverters_limit():
-    direct = np.array([1.0, 5.0, 9.0])
-    free = ac_power(direct, pdc0=10.0, losses=Losses())
-    found = ac_power(direct, pdc0=10.0, losses=Losses(), limit=4.0)
-    np.testing.assert_allclose(found, [free[0], 4.0, 4.0])
-    assert free[1] > 4.0
-
-
-@given(st.floats(0.1, 50.0), st.just(0.0) | st.floats(1e-6, 1.2))
-def test_ac_power_grows_in_proportion_to_the_size_of_the_system(capacity, load):
-    one = ac_power(np.array([load]), pdc0=1.0, losses=Losses())
-    many = ac_power(np.array([load * capacity]), pdc0=capacity, losses=Losses())
-    np.testing.assert_allclose(many, capacity * one, rtol=1e-9, atol=1e-9)
-
-
 def test_losses_out_of_range_are_refused_by_name():
     for fault, name in (
         ({"system": 1.0}, "system losses"),
@@ -247,3 +122,92 @@ def test_the_default_losses_are_their_parts_multiplied():
 
 def test_losses_that_were_given_have_one_part():
     assert Losses(system=0.14).parts == {"given": 0.14}
+
+
+MONTHS = pd.date_range("2019-01-01", periods=12, freq="MS", tz="UTC")
+# the corners of the maps, whole degrees, which lie between two rows, and some others
+PLACES = [
+    (90.0, 180.0),
+    (-90.0, -180.0),
+    (0.0, 0.0),
+    (40.0, -105.0),
+    (39.75, -105.25),
+    (-33.9, 151.2),
+    (27.988, 86.925),
+    *np.random.default_rng(3).uniform((-89.0, -179.0), (89.0, 179.0), (20, 2)).round(1).tolist(),
+]
+
+
+@pytest.mark.parametrize(("latitude", "longitude"), PLACES)
+def test_the_maps_say_what_pvlib_says(latitude: float, longitude: float) -> None:
+    assert altitude(latitude, longitude) == pvlib.location.lookup_altitude(latitude, longitude)
+    theirs = pvlib.clearsky.lookup_linke_turbidity(
+        MONTHS, latitude, longitude, interp_turbidity=False
+    )
+    np.testing.assert_array_equal(monthly_turbidity(latitude, longitude), theirs.to_numpy())
+
+
+def test_starts_are_evenly_spaced_instants():
+    grid = TimeGrid(1_546_300_800, 900, 3)
+    assert grid.starts.tolist() == [1_546_300_800, 1_546_301_700, 1_546_302_600]
+    assert grid.starts.dtype == np.int64
+    expected = ["2019-01-01T00:00:00", "2019-01-01T00:15:00", "2019-01-01T00:30:00"]
+    assert grid.times.astype(str).tolist() == expected
+
+
+@pytest.mark.parametrize("step", [59, 3601, 0, -900])
+def test_intervals_that_cannot_be_are_refused(step):
+    with pytest.raises(ParameterError, match="1 to 60 minutes"):
+        TimeGrid(0, step, 10)
+
+
+def test_a_grid_of_no_intervals_is_refused():
+    with pytest.raises(ParameterError, match="at least one"):
+        TimeGrid(0, 900, 0)
+
+
+@pytest.mark.parametrize(
+    ("step", "count", "days"), [(3600, 24, 1), (3600, 25, 2), (900, 96, 1), (900, 1, 1)]
+)
+def test_days_begun_count_whole(step, count, days):
+    assert TimeGrid(0, step, count).days == days
+
+
+@pytest.mark.parametrize(
+    ("step", "per_long"), [(60, 30), (300, 6), (900, 2), (1800, 1), (3600, 1), (1200, 1), (420, 1)]
+)
+def test_intervals_that_divide_half_an_hour_are_averaged_to_it(step, per_long):
+    grid = TimeGrid(1_546_300_800, step, 1000)
+    assert grid.per_long == per_long
+    if per_long == 1:
+        assert grid.long is grid
+        assert grid.lead == 0
+    else:
+        assert grid.long.step == 1800
+        assert grid.long.starts[0] <= grid.first
+        assert grid.long.starts[-1] + 1800 >= grid.starts[-1] + step
+
+
+@pytest.mark.parametrize("lead", range(6))
+def test_long_intervals_begin_at_half_hours_whenever_the_grid_begins(lead):
+    grid = TimeGrid(1_546_300_800 + 300 * lead, 300, 100)
+    assert grid.lead == lead
+    assert grid.long.first == 1_546_300_800
+    assert grid.long.count == -(-(100 + lead) // 6)
+
+
+def test_stamps_of_middles_keep_their_minutes():
+    """Quarter hours read as middles begin seven and a half minutes off the quarter."""
+    grid = TimeGrid(1_546_300_800 - 450, 900, 10)
+    assert (grid.long.first - grid.first) % 900 == 0
+    assert 0 <= grid.first - grid.long.first < 1800
+    assert grid.long.step == 1800
+
+
+def test_a_grid_may_be_moved():
+    assert TimeGrid(0, 900, 10).moved(-1800) == TimeGrid(-1800, 900, 10)
+
+
+def test_two_grids_of_one_clock_have_the_same_long_intervals():
+    short, long = TimeGrid(1_546_300_800 + 900, 900, 40), TimeGrid(1_546_300_800 - 2700, 900, 90)
+    assert (short.long.first - long.long.first) % 1800 == 0

@@ -11,12 +11,13 @@ from typing import Any
 def lazy_names(package: str, names: Mapping[str, Sequence[str]]) -> Callable[[str], Any]:
     """Return the ``__getattr__`` of a package that takes names from its modules."""
     module_of = {name: module for module, given in names.items() for name in given}
+    here = vars(sys.modules[package])
+    here["__dir__"] = lambda: sorted({*here, *module_of})  # for completion
 
     def __getattr__(name: str) -> Any:  # noqa: N807
         if name not in module_of:
             raise AttributeError(f"module {package!r} has no attribute {name!r}")
-        value = getattr(import_module(module_of[name]), name)
-        setattr(sys.modules[package], name, value)
+        here[name] = value = getattr(import_module(module_of[name]), name)
         return value
 
     return __getattr__

@@ -165,7 +165,7 @@ def refuse_unknown(given: Collection[str], *kinds: type[Any]) -> None:
     for name in (each for each in given if each not in known):
         close = [each for each in known if name in each.split("_")]
         close = close or difflib.get_close_matches(name, known, n=1)
-        hint = f"did you mean {' or '.join(close)}?" if close else f"there are {', '.join(known)}"
+        hint = f"did you mean {' or '.join(close)}?" if close else f"use one of {', '.join(known)}"
         raise ParameterError(f"there is no option {shown(name)}: {hint}")
 
 

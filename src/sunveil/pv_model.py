@@ -3,162 +3,23 @@
 from __future__ import annotations
 
 import functools
-import math
 from collections.abc import Callable
 from dataclasses import dataclass, fields, replace
 from typing import Any
 from weakref import WeakKeyDictionary
 
 import numpy as np
-import pandas as pd
 import pvlib
 from numpy.typing import NDArray
 
-from sunveil._options import check_fields, checked, number, together
+from sunveil._options import check_fields, checked, number
 from sunveil.errors import ParameterError
-from sunveil.site import SHELTER, Array, Losses, Plane, Site, SkyModel, _sky_parts
+from sunveil.site import SHELTER, Array, Losses, Site, SkyModel
 from sunveil.weather.weather_data import Weather, utc_seconds
-
-
-@checked
-def incidence_cosine(plane: Plane, zenith: Array, azimuth: Array) -> Array:
-    """Return cos θ of the angle of incidence: paper eq. 1.
-
-    Parameters
-    ----------
-    plane
-        The plane of the array.
-    zenith, azimuth
-        Position of the sun. [degrees]
-    """
-    together(zenith=zenith, azimuth=azimuth)
-    return np.asarray(
-        pvlib.irradiance.aoi_projection(plane.surface_tilt, plane.surface_azimuth, zenith, azimuth)
-    )
-
-
-@checked
-def plane_irradiance(
-    plane: Plane,
-    weather: pd.DataFrame,
-    sun: pd.DataFrame,
-    *,
-    sky_model: SkyModel = SkyModel.HAYDAVIES,
-    albedo: float = 0.2,
-    modifier: bool = True,
-) -> pd.DataFrame:
-    """Return what reaches the cells of a plane: paper eq. 2.
-
-    Parameters
-    ----------
-    plane
-        The plane of the array.
-    weather
-        ``ghi``, ``dni`` and ``dhi``. [W/m²]
-    sun
-        ``apparent_zenith`` and ``azimuth`` at the same times. [degrees]
-    sky_model
-        The model of the sky's diffuse light.
-    albedo
-        Fraction of global irradiance that the ground sends back.
-    modifier
-        Apply pvlib's physical incidence-angle modifier: the paper's f(θ) on the direct light and on
-        the light around the sun, and its hemispherical integrals (Marion) on the rest.
-
-    Returns
-    -------
-    pandas.DataFrame
-        ``poa_global`` and its parts ``poa_direct``, ``poa_sky_diffuse``,
-        ``poa_ground_diffuse``. [W/m²]
-    """
-    zenith, azimuth = (sun[name].to_numpy(np.float64) for name in ("apparent_zenith", "azimuth"))
-    ghi, dni = (weather[name].to_numpy(np.float64) for name in ("ghi", "dni"))
-    circumsolar, rest = _sky_parts(plane, weather, zenith, azimuth, sky_model=sky_model)
-    direct = dni * np.maximum(incidence_cosine(plane, zenith, azimuth), 0.0)
-    ground = np.asarray(pvlib.irradiance.get_ground_diffuse(plane.surface_tilt, ghi, albedo=albedo))
-    if modifier:
-        cosine = incidence_cosine(plane, zenith, azimuth)
-        beam = pvlib.iam.physical(np.degrees(np.arccos(np.clip(cosine, -1.0, 1.0))))
-        diffuse = pvlib.iam.marion_diffuse("physical", plane.surface_tilt)
-        direct, circumsolar = direct * beam, circumsolar * beam
-        rest = rest * float(diffuse["sky"])
-        # a flat plane sees no ground, and Marion's integral over nothing is not a number
-        ground = ground * float(np.nan_to_num(diffuse["ground"]))
-    out = pd.DataFrame(
-        {
-            "poa_direct": direct,
-            "poa_sky_diffuse": circumsolar + rest,
-            "poa_ground_diffuse": ground,
-        },
-        index=weather.index,
-    ).fillna(0.0)
-    out["poa_global"] = out.sum(axis=1)
-    return out
-
-
-@checked
-def cell_temperature(poa_global: Array, temp_air: Array, wind_speed: Array) -> Array:
-    """Return the cell temperature by Faiman's model with pvlib's defaults. [°C]
-
-    Parameters
-    ----------
-    poa_global
-        Light on the cells. [W/m²]
-    temp_air
-        Air temperature. [°C]
-    wind_speed
-        Wind at 10 m, of which half reaches the modules. [m/s]
-    """
-    together(poa_global=poa_global, temp_air=temp_air, wind_speed=wind_speed)
-    return np.asarray(pvlib.temperature.faiman(poa_global, temp_air, SHELTER * wind_speed))
-
-
-@checked
-def dc_power(poa_global: Array, temp_cell: Array, *, pdc0: float, losses: Losses) -> Array:
-    """Return DC power before the inverter: paper eq. 3 with ζ as PVWatts' losses. [unit of pdc0]
-
-    Parameters
-    ----------
-    poa_global
-        Light on the cells. [W/m²]
-    temp_cell
-        Temperature of the cells. [°C]
-    pdc0
-        DC capacity. [any unit]
-    losses
-        System losses and temperature coefficient.
-    """
-    together(poa_global=poa_global, temp_cell=temp_cell)
-    number("pdc0", pdc0, low=0.0)
-    power = pvlib.pvsystem.pvwatts_dc(poa_global, temp_cell, pdc0, losses.gamma_pdc)
-    return np.asarray(power) * (1.0 - losses.system)
-
-
-@checked
-def ac_power(pdc: Array, *, pdc0: float, losses: Losses, limit: float = math.inf) -> Array:
-    """Return AC power by PVWatts' inverter of the array's own size, up to a limit. [unit of pdc]
-
-    Parameters
-    ----------
-    pdc
-        DC power. [any unit]
-    pdc0
-        DC capacity, which the inverter's part-load curve is drawn over. [unit of pdc]
-    losses
-        The inverter's efficiency.
-    limit
-        The most that comes out. [unit of pdc]
-    """
-    if not 0.0 < pdc0 < math.inf:
-        raise ParameterError("pdc0 must be a finite number above 0")
-    power = pvlib.inverter.pvwatts(pdc, pdc0, eta_inv_nom=losses.inverter_efficiency)
-    return np.asarray(np.minimum(power, limit))
 
 
 @functools.cache
 def _modifier_table(kind: np.dtype[Any], size: int = 16384) -> Array:
-    import pvlib
-
     cosines = (np.arange(size + 1) + 0.5) / size
     angles = np.degrees(np.arccos(np.minimum(cosines, 1.0)))
     return np.asarray(pvlib.iam.physical(angles), dtype=kind)
@@ -353,8 +214,6 @@ def diffuse_shares(
     circumsolar, horizon = np.zeros(len(dni)), np.zeros(len(dni))
     if not lit.any():
         return circumsolar, horizon
-    import pvlib
-
     # a vertical plane under the sun shows both shares at once
     parts = pvlib.irradiance.perez_driesse(
         90.0,
@@ -464,8 +323,15 @@ def _measured(
     return out, ratios["dni"]
 
 
+def incidence_cosine(sun: Array, normals: Array) -> Array:
+    """Return cos θ between planes and the sun, shape (planes, n): paper eq. 1."""
+    if normals.ndim == 3:
+        return np.asarray(np.einsum("kij,ij->ki", normals, sun))
+    return np.asarray(normals @ sun.T)
+
+
 @checked
-def plane_light(
+def plane_irradiance(
     sky: Sky,
     normals: Array,
     *,
@@ -504,12 +370,8 @@ def plane_light(
     up = np.maximum(sky.sun[:, 2], LOWEST_FOR_DIFFUSE)
     beam = sky.dni + sky.dhi * sky.circumsolar / up  # circumsolar light comes from the sun
     diffuse = np.stack([sky.dhi * (1.0 - sky.circumsolar), sky.dhi * sky.horizon, sky.ghi])
-    if normals.ndim == 3:
-        light = np.einsum("kij,ij->ki", normals.astype(kind), sky.sun)
-        scattered = np.einsum("kij,ji->ki", views, diffuse)
-    else:
-        light = normals.astype(kind) @ sky.sun.T
-        scattered = views @ diffuse
+    light = incidence_cosine(sky.sun, normals.astype(kind))
+    scattered = np.einsum("kij,ji->ki", views, diffuse) if normals.ndim == 3 else views @ diffuse
     np.maximum(light, 0.0, out=light)
     modifier = direct_modifier(light)
     if circumsolar_modifier:
@@ -532,7 +394,7 @@ def _views(cos_tilt: Array, albedo: float, *, diffuse_modifier: bool) -> Array:
 
 
 @checked
-def unit_power(
+def ac_power(
     sky: Sky,
     normals: Array,
     *,
@@ -547,7 +409,7 @@ def unit_power(
     sky
         The light, n instants.
     normals
-        As for :func:`plane_light`.
+        As for :func:`plane_irradiance`.
     losses
         What stands between light and meter; PVWatts' defaults when None.
     albedo
@@ -561,7 +423,7 @@ def unit_power(
         Shape (planes, n). [kW/kW]
     """
     losses = losses or Losses()
-    power = plane_light(sky, normals, albedo=albedo)
+    power = plane_irradiance(sky, normals, albedo=albedo)
     kept = 1e-3 * (1.0 - losses.system)
     # of the light, what is left at the modules' temperature, which rises with it
     left = power * (kept * losses.gamma_pdc * heat / (25.0 + 6.84 * SHELTER * sky.wind_speed))

@@ -10,6 +10,7 @@ from importlib.resources import files
 from types import MappingProxyType
 from typing import Any
 
+import h5py
 import numpy as np
 import pandas as pd
 import pvlib
@@ -159,8 +160,6 @@ def _index(degrees: float, *, first: float, per_degree: float, count: int) -> in
 @lru_cache(maxsize=2)
 def _opened(file: str, name: str) -> Any:
     """Return a map of pvlib's, opened."""
-    import h5py
-
     path = str(files("pvlib") / "data" / f"{file}.h5")
     # what is unpacked is forgotten when the map, not only the file, is closed
     return h5py.File(path, "r", rdcc_nbytes=_KEPT)[name]
@@ -309,26 +308,6 @@ class Site:
                 times, self.latitude, self.longitude, altitude=self.height
             )
         )
-
-
-def _sky_parts(
-    plane: Plane, weather: pd.DataFrame, zenith: Array, azimuth: Array, *, sky_model: SkyModel
-) -> tuple[Array, Array]:
-    """Return the sky's diffuse light on a plane: from around the sun, and the rest. [W/m²]"""
-    dni, dhi = (weather[name].to_numpy(np.float64) for name in ("dni", "dhi"))
-    if sky_model is SkyModel.ISOTROPIC:
-        whole = np.asarray(pvlib.irradiance.isotropic(plane.surface_tilt, dhi))
-        return np.zeros(len(dhi)), whole
-    days = pd.DatetimeIndex(weather.index).day_of_year.to_numpy()
-    angles = (plane.surface_tilt, plane.surface_azimuth)
-    light = (dhi, dni, np.asarray(pvlib.irradiance.get_extra_radiation(days)))
-    model = {
-        SkyModel.HAYDAVIES: pvlib.irradiance.haydavies,
-        SkyModel.PEREZ: pvlib.irradiance.perez_driesse,
-    }[sky_model]
-    parts = model(*angles, *light, zenith, azimuth, return_components=True)
-    around = np.nan_to_num(np.asarray(parts["poa_circumsolar"], dtype=np.float64))
-    return around, np.nan_to_num(np.asarray(parts["poa_sky_diffuse"], dtype=np.float64)) - around
 
 
 DAY = 86400

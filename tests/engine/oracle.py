@@ -1,6 +1,6 @@
 """The oracle of the engine's kernels: model and fit, stated plainly in numpy.
 
-The power of a point is :func:`sunveil.pv_model.unit_power` at the two instants that stand for each
+The power of a point is :func:`sunveil.pv_model.ac_power` at the two instants that stand for each
 interval; derivatives are differences; a fit is Gauss-Newton with Welsch's weights and three priors.
 Nothing of it is compiled, thinned, or laid out in blocks, and no skill of the kernels is used.
 """
@@ -27,7 +27,7 @@ from sunveil.engine.power_model import (
     PARAMETERS,
 )
 from sunveil.engine.sky_tables import NODES, _clear_nodes, _clear_over
-from sunveil.pv_model import LOWEST_SUN, Sky, sky_at, unit_power
+from sunveil.pv_model import LOWEST_SUN, Sky, ac_power, sky_at
 from sunveil.site import Array, Losses, normals
 
 # Differences by which derivatives are told: degrees, logarithm, turbidity, heat, turbidity again,
@@ -61,7 +61,7 @@ class Oracle:
         haze = point[HAZE] + point[HAZE_SEASON] * self.season
         free = np.mean(
             [
-                unit_power(hazier(sky, one, haze), normal, losses=Losses(), heat=point[HEAT])[0]
+                ac_power(hazier(sky, one, haze), normal, losses=Losses(), heat=point[HEAT])[0]
                 for sky, one in zip(self.nodes, self.hazy, strict=True)
             ],
             axis=0,

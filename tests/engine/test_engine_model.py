@@ -1,7 +1,6 @@
 from __future__ import annotations
 
 import numpy as np
-import pvlib
 import pytest
 from engine_makers import point_of
 from hypothesis import given
@@ -11,7 +10,7 @@ from oracle import DIFFERENCES, Oracle, angle_between, best_plane, hazier, oracl
 from sunveil.engine import Clock, InferOptions, SkyTable
 from sunveil.engine.bright_envelope import profiles_of
 from sunveil.engine.coarse_search import padded, run_refine, search
-from sunveil.engine.constants import ERRORS, entering_light, modifiers_by_degree
+from sunveil.engine.constants import ERRORS
 from sunveil.engine.final_fit import fit_finally
 from sunveil.engine.power_model import (
     _OUT,
@@ -25,7 +24,6 @@ from sunveil.engine.power_model import (
     _solve,
 )
 from sunveil.engine.shading import PreparedSky
-from sunveil.pv_model import diffuse_modifiers
 
 
 @pytest.fixture(scope="module")
@@ -99,21 +97,6 @@ def test_options_reach_the_kernels(denver, oracle):
     both = [profiles_of(denver.sheet, point, each.numbers)[0] for each in (plain, dark)]
     assert (both[1] <= both[0]).all()
     assert both[1].sum() < 0.99 * both[0].sum()
-
-
-def test_the_light_through_the_glass_is_a_polynomial():
-    cosine = np.linspace(0.0, 1.0, 3001)
-    light = cosine * pvlib.iam.physical(np.degrees(np.arccos(cosine)))
-    found = np.polynomial.Polynomial(entering_light().astype(float))(2.0 * cosine - 1.0)
-    np.testing.assert_allclose(found, light, atol=5e-5)
-
-
-def test_modifiers_at_whole_degrees_are_those_of_the_plain_model():
-    mine, theirs = modifiers_by_degree(), diffuse_modifiers(np.arange(91.0))
-    np.testing.assert_allclose(mine[0], theirs[0], atol=6e-4)
-    # the ground's bends where a plane sees hardly any of it
-    view = (1.0 - np.cos(np.radians(np.arange(91.0)))) / 2.0
-    np.testing.assert_allclose(view * mine[1], view * theirs[1], atol=6e-4)
 
 
 @pytest.mark.parametrize(

@@ -32,15 +32,30 @@ def test_systems_come_in_the_order_of_their_names_with_their_keys(tmp_path):
     assert found.keys.to_pydict() == {"feeder": ["F2", "F1"], "zip": ["00502", "00501"]}
 
 
-def test_a_line_break_in_quotes_and_stray_quotes_cost_no_other_system(tmp_path):
-    lines = ["system_id,latitude,longitude,note"]
-    lines += [f"s{row},40,-105,x" for row in range(6)]
-    for cells in ({1: '"high\nup"'}, {1: '"1', 3: '1"'}, {1: '"x\ny\nz"', 2: '"'}):
-        rows = [f"s{row},40,-105,{cells.get(row, 'x')}" for row in range(6)]
-        found = read_systems(write(tmp_path / "s.csv", "\n".join([lines[0], *rows, ""])))
-        assert found.ids.to_pylist() == [f"s{row}" for row in range(6)]
-        assert found.refused == ()
-        assert all(found.keys["note"][row].as_py() == "x" for row in range(6) if row not in cells)
+@pytest.mark.parametrize("line", ["{0},40,-105,{1}", "{0},{1},40,-105"])
+@pytest.mark.parametrize(
+    "cells",
+    [
+        {1: '"high\nup"'},
+        {1: '"1', 3: '1"'},
+        {1: '"x\ny\nz"', 2: '"'},
+        {1: '"see\ntime,note\nbelow"', 2: '"see\ntime,note\nbelow"', 4: '"a,b\nc,d"'},
+    ],
+)
+def test_a_line_break_in_quotes_and_stray_quotes_cost_no_other_system(tmp_path, line, cells):
+    rows = [line.format(f"s{row}", cells.get(row, "x")) for row in range(6)]
+    header = line.replace("40", "latitude").replace("-105", "longitude")
+    lines = [header.format("system_id", "note"), *rows, ""]
+    found = read_systems(write(tmp_path / "s.csv", "\n".join(lines)))
+    assert found.ids.to_pylist() == [f"s{row}" for row in range(6)]
+    assert found.refused == ()
+    assert all(found.keys["note"][row].as_py() == "x" for row in range(6) if row not in cells)
+
+
+def test_a_row_of_systems_may_leave_out_the_empty_cells_at_its_end(tmp_path):
+    text = 'system_id,latitude,longitude,note,zip\na,40,-105,12" pole\nb,40,-105\nc,40,-105,"3\n'
+    found = read_systems(write(tmp_path / "s.csv", f"{text}d,40,-105\ne,40,-105,,1\n"))
+    assert found.ids.to_pylist() == ["a", "b", "c", "d", "e"]
 
 
 def test_a_declared_time_zone_goes_before_those_of_the_table(tmp_path):

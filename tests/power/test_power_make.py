@@ -4,14 +4,14 @@ import numpy as np
 import pandas as pd
 import pytest
 
+from pvlib_chain import pvlib_ac_power, pvlib_dc_power, pvlib_irradiance
 from sunveil import Site
 from sunveil.errors import ParameterError, WeatherError
 from sunveil.power.compute_power import fleet_power as power
 from sunveil.power.plane_power import PowerChain, Unknowns, held_at_limits
 from sunveil.power.posterior import lay_planes
 from sunveil.power.power_result import banded
-from sunveil.pv_model import ac_power, cell_temperature, dc_power, plane_irradiance
-from sunveil.site import Losses, Mount, Plane, SkyModel
+from sunveil.site import Losses, Mount, Plane
 from sunveil.weather import clearsky
 from sunveil.weather.weather_data import utc_seconds
 
@@ -46,10 +46,10 @@ def by_pvlib(planes: pd.DataFrame, times: pd.DatetimeIndex) -> np.ndarray:
     sun, total = SITE.sun(times), np.zeros(len(times))
     for row in planes.itertuples():
         plane = Plane(row.surface_azimuth, row.surface_tilt)
-        light = plane_irradiance(plane, frame, sun, sky_model=SkyModel.PEREZ)["poa_global"]
-        heat = cell_temperature(light, frame["temp_air"], frame["wind_speed"])
-        dc = dc_power(light, heat, pdc0=row.dc_capacity_kw, losses=Losses())
-        total += ac_power(dc, pdc0=row.dc_capacity_kw, losses=Losses())
+        light = pvlib_irradiance(plane, frame, sun)
+        air, wind = (frame[name].to_numpy() for name in ("temp_air", "wind_speed"))
+        dc = row.dc_capacity_kw * pvlib_dc_power(light, air, wind, Losses())
+        total += pvlib_ac_power(dc, row.dc_capacity_kw, Losses())
     total[sun["apparent_zenith"].to_numpy() > 89.0] = 0.0
     return total
 

@@ -5,6 +5,7 @@ import json
 import numpy as np
 import pytest
 
+from pvlib_chain import pvlib_irradiance
 from reproduction.artefact import Artefact, Statement
 from reproduction.figure3 import (
     SUNSHINE,
@@ -27,8 +28,7 @@ from reproduction.optimum import (
 from reproduction.subject import CHINO
 from sunveil.grids import Grid, plane_grid
 from sunveil.plots.style import embedded
-from sunveil.pv_model import plane_irradiance
-from sunveil.site import Plane, SkyModel
+from sunveil.site import Plane
 from sunveil.weather import Weather
 
 
@@ -95,7 +95,7 @@ def test_the_light_of_a_year_is_the_one_through_pvlib(skies: dict[str, Weather])
     plane = Plane(200.0, 30.0)
     weather = skies[CLEAR]
     frame, sun = weather.to_frame(), CHINO.sun(weather.times)
-    poa = plane_irradiance(plane, frame, sun, sky_model=SkyModel.PEREZ)["poa_global"].to_numpy()
+    poa = pvlib_irradiance(plane, frame, sun)
     grid = Grid(np.array([plane.surface_azimuth]), np.array([plane.surface_tilt]))
     assert mean_daily_light(weather, grid)[0] == pytest.approx(poa.mean() * 0.024, rel=0.01)
 

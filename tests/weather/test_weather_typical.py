@@ -5,7 +5,7 @@ import pandas as pd
 import pytest
 
 from sunveil.weather import Weather, covering
-from sunveil.weather.typical_years import is_typical, to_stand_in_year
+from sunveil.weather.weather_data import is_typical, to_stand_in_year
 
 
 @pytest.fixture

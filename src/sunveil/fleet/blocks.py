@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import numpy as np
+import pandas as pd
 from numba import njit
 from numpy.typing import NDArray
 
@@ -338,7 +339,5 @@ MARGIN = dt.timedelta(days=2)
 
 def record_span(record: Record) -> Span:
     """Return the span of a record with a margin for wrong clocks, in UTC."""
-    import pandas as pd
-
     first, last = (pd.Timestamp(t, tz="UTC") for t in record.extent)
     return first - MARGIN, last + MARGIN

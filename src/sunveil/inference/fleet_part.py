@@ -5,12 +5,13 @@ from __future__ import annotations
 import logging
 import os
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from itertools import pairwise
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import numpy as np
+import pandas as pd
 import pyarrow as pa
 import pyarrow.parquet as pq
 from numpy.typing import NDArray
@@ -22,9 +23,8 @@ from sunveil.engine.plausibility import flag_units
 from sunveil.engine.sky_tables import SkyTable, make_sky_table
 from sunveil.errors import MeterError, SunveilError, TooLittleData, log_unforeseen
 from sunveil.estimates.estimates_table import (
-    BlockEstimates,
     Estimate,
-    estimates_table,
+    Estimates,
     refused_table,
     write_table,
 )
@@ -46,10 +46,14 @@ from sunveil.fleet.open import raws_of, sound_files
 from sunveil.fleet.run_context import FleetJob, RunContext, context_of
 from sunveil.fleet.run_plan import Part
 from sunveil.fleet.survey import Survey
+from sunveil.fleet.systems_table import SystemTable
 from sunveil.fleet.unusual_records import Power
 from sunveil.meters.read_files import failed
 from sunveil.meters.record import UNREAD, Record, RefusedSystem
+from sunveil.paper import fit as paper
 from sunveil.site import Site, TimeGrid
+from sunveil.weather.sources import check_cache, check_weather, get_weather
+from sunveil.weather.weather_data import Weather
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -77,8 +81,6 @@ class SiteSkies:
         cache: WeatherCache | None = None,
         load: Callable[[Span], Weather] | None = None,
     ) -> None:
-        from sunveil.weather.sources import check_cache, check_weather
-
         self.site = Site(latitude, longitude, altitude)
         self._given, self._cache, self._load = check_weather(weather), check_cache(cache), load
         self._made: dict[TimeGrid, SkyTable] = {}
@@ -97,8 +99,6 @@ class SiteSkies:
     @classmethod
     def under(cls, weather: Weather, *, cache: WeatherCache | None = None) -> SiteSkies:
         """Return the skies of the place that some weather is of."""
-        from sunveil.weather.weather_data import Weather
-
         instance("weather", weather, Weather, give="Weather, as sunveil.get_weather returns it")
         site = weather.site
         return cls(site.latitude, site.longitude, site.height, weather=weather, cache=cache)
@@ -106,8 +106,6 @@ class SiteSkies:
     @property
     def clear(self) -> bool:
         """Whether they are the embedded clear sky."""
-        from sunveil.weather.weather_data import Weather
-
         given = self._given
         if isinstance(given, Weather):
             return given.clear
@@ -132,8 +130,6 @@ class SiteSkies:
 
     def weather(self, span: Span) -> Weather:
         """Return the weather itself over a span, as the paper's method needs it."""
-        from sunveil.weather.sources import get_weather
-
         if self._load is not None:
             return self._load(span)
         return get_weather(self._given, self.site, *span, cache=self._cache)
@@ -141,8 +137,6 @@ class SiteSkies:
 
 def _span(grid: TimeGrid) -> Span:
     """Return the span of a grid with a margin for wrong clocks, in UTC."""
-    import pandas as pd
-
     first, last = (pd.Timestamp(t, unit="s", tz="UTC") for t in (grid.first, grid.starts[-1]))
     return first - MARGIN, last + MARGIN
 
@@ -159,8 +153,6 @@ def by_paper(
             f"system {record.system_id} is a net meter, and the paper's method needs the generation"
             " alone: set option `method` to default, which tells them apart"
         )
-    from sunveil.paper import fit as paper
-
     weather = skies.weather(record_span(record))
     fit = paper.fit_paper(
         repaired(record, estimate, skies.site),
@@ -185,8 +177,7 @@ def by_paper(
             "the paper's method chooses clear days by measured weather; under a clear sky every day"
             " looks clear, so its choice of days says nothing"
         )
-    return replace(
-        estimate,
+    return estimate.replaced(
         plane=fit.plane,
         dc_capacity_kw=fit.capacity,
         azimuth_interval=azimuth,
@@ -266,16 +257,7 @@ def finished(job: FleetJob, part: Part) -> PartResult | None:
     return PartResult(part.number, inferred, sum(kind != UNREAD for kind in kinds))
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class Fitted:
-    """Inferred systems of one frame: their numbers in the table, and their estimates."""
-
-    frame: BlockFrame
-    systems: NDArray[np.int32]
-    fit: BlockEstimates
-
-
-def fit_matrix(matrix: Matrix, context: RunContext) -> Iterator[Fitted | RefusedSystem]:
+def fit_matrix(matrix: Matrix, context: RunContext) -> Iterator[Estimates | RefusedSystem]:
     """Yield the estimates of a matrix, cell by cell, and the systems that have none."""
     code = context.cells.of[matrix.systems]
     if not len(code):
@@ -293,8 +275,8 @@ def fit_matrix(matrix: Matrix, context: RunContext) -> Iterator[Fitted | Refused
             for number in numbers:
                 yield RefusedSystem(context.names[number], "weather", str(error))
             continue
-        for fitted in _fits(matrix.power[start:end], numbers, sky, matrix.frame, context):
-            yield from _told(fitted, sky, context) if isinstance(fitted, Fitted) else [fitted]
+        for found in _fits(matrix.power[start:end], numbers, sky, matrix.frame, context):
+            yield from _told(found, sky, context) if isinstance(found, Estimates) else [found]
 
 
 def _fits(
@@ -303,7 +285,7 @@ def _fits(
     sky: SkyTable,
     frame: BlockFrame,
     context: RunContext,
-) -> Iterator[Fitted | RefusedSystem]:
+) -> Iterator[Estimates | RefusedSystem]:
     try:
         fit = infer_any_block(
             power,
@@ -311,6 +293,7 @@ def _fits(
             net=frame.net,
             options=context.job.options,
             timezone=frame.timezone,
+            label=frame.label,
             label_known=frame.label_known,
             places=context.systems.places(numbers),
         )
@@ -325,23 +308,38 @@ def _fits(
             yield from _fits(power[alone], numbers[alone], sky, frame, context)
     else:
         flag_units(fit)
-        yield Fitted(frame, numbers, fit)
+        fit.set(system=numbers)
+        yield fit
 
 
-def _told(fitted: Fitted, sky: SkyTable, context: RunContext) -> Iterator[Fitted | RefusedSystem]:
+def _told(
+    found: Estimates, sky: SkyTable, context: RunContext
+) -> Iterator[Estimates | RefusedSystem]:
     """Part the systems that were inferred from those that could not be."""
-    fit = fitted.fit
-    good = fit.outcome == 0
-    for row in np.flatnonzero(~good):
-        name = context.names[fitted.systems[row]]
-        told = reason(int(fit.outcome[row]), int(fit.lit[row]), source=sky.source)
-        kind = "weather" if fit.outcome[row] == NO_WEATHER else "too little data"
-        yield RefusedSystem(name, kind, f"system {name}: {told}")
-    if good.all():
-        yield fitted
-    elif good.any():
-        kept = fit.take(good)
-        yield Fitted(fitted.frame, fitted.systems[good], kept)
+    inferred = found.outcome == 0
+    for row in np.flatnonzero(~inferred):
+        name, outcome = context.names[found.system[row]], int(found.outcome[row])
+        why = reason(outcome, int(found.daylight_readings[row]), source=sky.source)
+        kind = "weather" if outcome == NO_WEATHER else "too little data"
+        yield RefusedSystem(name, kind, f"system {name}: {why}")
+    if inferred.any():
+        yield found.take(inferred)
+
+
+def estimates_table(blocks: Sequence[Estimates], systems: SystemTable) -> pa.Table:
+    """Return estimates in the order of the systems, with their places and public keys."""
+    found = Estimates.concat(blocks)
+    found = found.take(np.argsort(found.system, kind="stable"))
+    rows = pa.array(found.system)
+    found.set(
+        system_id=systems.ids.take(rows).to_numpy(zero_copy_only=False),
+        latitude=systems.latitude[found.system],
+        longitude=systems.longitude[found.system],
+    )
+    table = found.to_arrow()
+    for key in systems.keys.column_names:
+        table = table.append_column(key, systems.keys.column(key).take(rows))
+    return table
 
 
 _log = logging.getLogger(__name__)
@@ -350,21 +348,21 @@ _log = logging.getLogger(__name__)
 def run_part(job: FleetJob, part: Part) -> PartResult:
     # None: what is written is private to the curator.
     context = context_of(job)
-    fitted: list[Fitted] = []
+    blocks: list[Estimates] = []
     refused: list[RefusedSystem] = []
     for each in _outcomes(context, part):
-        if isinstance(each, Fitted):
-            fitted.append(each)
+        if isinstance(each, Estimates):
+            blocks.append(each)
         else:
             refused.append(each)
-    estimates = estimates_table(fitted, context.systems)
+    estimates = estimates_table(blocks, context.systems)
     write_table(refused_file(job.work, part.number), refused_table(refused, part.number))
     write_table(estimates_file(job.folder, part.number), estimates)
     named = sum(each.kind != UNREAD for each in refused)
     return PartResult(part.number, estimates.num_rows, named)
 
 
-def _outcomes(context: RunContext, part: Part) -> Iterator[Fitted | RefusedSystem]:
+def _outcomes(context: RunContext, part: Part) -> Iterator[Estimates | RefusedSystem]:
     """Yield what becomes of every system of a part, whatever happens to one of them."""
     work = _from_files if context.job.source.columns.layout is FileLayout.FILES else _from_rows
     try:
@@ -377,7 +375,7 @@ def _outcomes(context: RunContext, part: Part) -> Iterator[Fitted | RefusedSyste
         )
 
 
-def _from_rows(context: RunContext, part: Part) -> Iterator[Fitted | RefusedSystem]:
+def _from_rows(context: RunContext, part: Part) -> Iterator[Estimates | RefusedSystem]:
     job = context.job
     paths = gathered_files(job.work, part.number) if job.gathered else job.source.paths(part.files)
     try:
@@ -410,7 +408,7 @@ def _surveyed(
     return survey, np.concatenate(kept)
 
 
-def _fit_all(matrices: list[Matrix], context: RunContext) -> Iterator[Fitted | RefusedSystem]:
+def _fit_all(matrices: list[Matrix], context: RunContext) -> Iterator[Estimates | RefusedSystem]:
     while matrices:
         yield from fit_matrix(matrices.pop(0), context)
 
@@ -431,7 +429,7 @@ def _unknown(paths: Sequence[Path], context: RunContext, part: Part) -> Iterator
 
 def _again(
     paths: Sequence[Path], names: Sequence[str], context: RunContext
-) -> Iterator[Fitted | RefusedSystem]:
+) -> Iterator[Estimates | RefusedSystem]:
     """Settle systems that look unusual by the reader of single files."""
     if not names:
         return
@@ -448,7 +446,7 @@ def _again(
     yield from _fit_all(record_matrices(records, context), context)
 
 
-def _from_files(context: RunContext, part: Part) -> Iterator[Fitted | RefusedSystem]:
+def _from_files(context: RunContext, part: Part) -> Iterator[Estimates | RefusedSystem]:
     """Read files of any kind by the reader of single files."""
     records: list[tuple[int, Record]] = []
     where = Path(context.job.systems).name

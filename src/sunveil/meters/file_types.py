@@ -531,35 +531,54 @@ def _plain_table(
 def _whole_rows(
     lines: pa.StringArray, separator: str, width: int, private: tuple[int, int] | None
 ) -> pa.StringArray:
-    """Put rows together again whose quoted cells hold line breaks."""
-    # Cells alone are counted: a line that has a quote and fewer of them than the header goes on in
-    # the lines below it, up to as many. A line that has them all is never joined to another.
+    """Join the lines of rows whose quoted cells hold line breaks."""
+    # A line that has as many cells as the header is a row of its own. A shorter one continues the
+    # row above it while a quote is open there, up to the line that closes it. In a table with
+    # private columns, shorter lines without a quote are a row only where they make one together:
+    # otherwise they are what a line break in a private cell left over, and name no system.
     begun = np.asarray(pc.count_substring(lines, separator), dtype=np.int64) + 1
     further = begun.copy()
-    quoted = np.flatnonzero(np.asarray(pc.match_substring(lines, '"'), dtype=bool))
-    if not len(quoted):
+    has_quote = np.asarray(pc.match_substring(lines, '"'), dtype=bool)
+    heads = has_quote if private is None else has_quote | (begun <= private[1])
+    if not heads.any():
         return lines
     texts = lines.to_pylist()
     if private is not None:
-        for at in quoted.tolist():  # the public cells at its end are those of a row that goes on
+        for at in np.flatnonzero(has_quote).tolist():  # the public cells at the end of a row
             left, rest = _leading(texts[at], separator, private[0])
             begun[at] = len(left) + rest.count(separator) + 1
             right, rest = _trailing(texts[at], separator, width - 1 - private[1])
             further[at] = len(right) + rest.count(separator) + 1
+    mark = re.escape(separator)
+    first_opens = re.compile(f'(?:[^"]*{mark})?"(?!{mark})')
+    last_opens = re.compile(f'(?:^|{mark})"(?!{mark})(?:[^"]|"")*$')
     kept = np.ones(len(texts), dtype=bool)
     end = 0
     # a lone cell is what a line break left of the last one
-    for begin in quoted[(begun[quoted] > 1) & (begun[quoted] < width)].tolist():
+    for begin in np.flatnonzero(heads & (begun > 1)).tolist():
         if begin < end:
             continue
-        end, found = begin + 1, begun[begin]
-        while found < width and end < len(texts) and further[end] < width:
-            found += further[end] - 1
-            end += 1
-        if found < width:
-            end = begin + 1
+        end = at = begin + 1
+        found, is_open = int(begun[begin]), last_opens.search(texts[begin])
+        while is_open and at < len(texts) and not first_opens.match(texts[at]):
+            if further[at] >= width and (found >= width or not has_quote[at]):
+                break
+            found += int(further[at]) - 1
+            at += 1
+            if has_quote[at - 1]:
+                is_open = last_opens.search(texts[at - 1])
+                end = at
+        while not has_quote[begin] and found < width and at < len(texts):
+            if has_quote[at] or further[at] >= width:
+                break
+            found += int(further[at]) - 1
+            at += 1
+            end = at
         texts[begin] = " ".join(texts[begin:end])
         kept[begin + 1 : end] = False
+        if private is not None and found < width:
+            leads = has_quote[begin] and private[0] > 0
+            kept[begin] = leads or begun[begin] > private[1]
     return pa.array(texts, pa.string()).filter(pa.array(kept))
 
 

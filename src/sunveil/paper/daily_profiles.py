@@ -11,7 +11,7 @@ from sunveil._options import checked
 from sunveil.errors import TooLittleData
 from sunveil.estimates.inference_options import DayGroup
 from sunveil.meters.record import Record
-from sunveil.pv_model import Sky, covered, plane_light, sky_at
+from sunveil.pv_model import Sky, covered, plane_irradiance, sky_at
 from sunveil.site import Array, SkyModel
 from sunveil.weather.weather_data import Weather
 
@@ -132,7 +132,7 @@ def candidate_profiles(
     sky: Sky, normals: Array, *, albedo: float, to_the_letter: bool = False
 ) -> Array:
     """Return the normalised irradiance of candidates over one day: the paper's p̂, its eq. 2."""
-    light = plane_light(
+    light = plane_irradiance(
         sky,
         normals,
         albedo=albedo,

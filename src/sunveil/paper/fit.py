@@ -23,7 +23,7 @@ from sunveil.paper.grid_and_bayesian_search import (
     blocks,
     search_bayesian,
 )
-from sunveil.pv_model import Sky, sky_at, unit_power
+from sunveil.pv_model import Sky, ac_power, sky_at
 from sunveil.site import Array, Losses, Plane
 from sunveil.weather.weather_data import Weather
 
@@ -232,7 +232,7 @@ def _ratios(score: FitScore, plane: Plane, *, losses: Losses | None) -> Array:
     """Return the measured over the modelled peak of each prototypical day. [kW]"""
     normal = plane.normal.reshape(1, 3)
     peaks = [
-        float(unit_power(sky, normal, losses=losses, albedo=score.albedo).max())
+        float(ac_power(sky, normal, losses=losses, albedo=score.albedo).max())
         for sky in score.skies
     ]
     scales = np.array([day.scale for day in score.days])

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from importlib.util import find_spec
 from typing import TYPE_CHECKING
 
+from sunveil._extras import require_extras
 from sunveil._lazy import lazy_names
 
 if TYPE_CHECKING:
@@ -44,6 +46,9 @@ __all__ = [
     "plot_years",
     "write_report",
 ]
+
+if find_spec("matplotlib") is None:  # which every module of this package imports
+    require_extras("report", purpose="a figure")
 
 __getattr__ = lazy_names(
     __name__,

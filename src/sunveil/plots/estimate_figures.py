@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
 
+import matplotlib.pyplot as plt
 import numpy as np
 import pandas as pd
+from matplotlib.axes import Axes
 from numpy.typing import NDArray
 
-from sunveil._extras import require_extras
 from sunveil._options import instance
 from sunveil.errors import ParameterError, TooLittleData
 from sunveil.estimates.estimate_text import show_capacity, show_orientation, year_name
@@ -46,9 +46,6 @@ from sunveil.plots.style import (
 from sunveil.site import Array
 from sunveil.weather.cache import WeatherCache
 from sunveil.weather.weather_data import Weather
-
-if TYPE_CHECKING:
-    from matplotlib.axes import Axes
 
 CLEAR_DAY_PANELS = 4
 
@@ -573,9 +570,6 @@ def plot_estimate(estimate: Estimate) -> dict[str, Axes]:
             f"the estimate of system {estimate.system_id} does not have its readings any more: plot"
             " what sunveil.infer returns, or use sunveil.plots with the record"
         )
-    require_extras("report", purpose="a figure")
-    import matplotlib.pyplot as plt
-
     data = seen_readings(source.record, source.skies, estimate)
     heights = [DAYS, MIDDLE]
     heights += [SKYLINE] * bool(estimate.skyline) + [YEARS] * bool(estimate.years)

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 import numpy as np
+from matplotlib.axes import Axes
+from matplotlib.projections.polar import PolarAxes
+from matplotlib.ticker import LogLocator, MaxNLocator, NullFormatter
 from numpy.typing import NDArray
 
 from sunveil.errors import ParameterError
@@ -32,10 +34,6 @@ from sunveil.plots.style import (
 )
 from sunveil.simulate.fault_rates import SystemTruth
 from sunveil.site import Array, Plane
-
-if TYPE_CHECKING:
-    from matplotlib.axes import Axes
-    from matplotlib.projections.polar import PolarAxes
 
 Mask = NDArray[np.bool_]
 
@@ -192,8 +190,6 @@ def _capacity_axis(ax: Axes, capacities: Array) -> None:
     """Give capacities that span far a logarithmic axis with plain numbers."""
     if capacities.max() < 8.0 * capacities.min():
         return
-    from matplotlib.ticker import LogLocator, NullFormatter
-
     ax.set_xscale("log")
     ax.xaxis.set_major_locator(LogLocator(subs=(1.0, 2.0, 5.0), numticks=12))
     ax.xaxis.set_major_formatter("{x:g}")
@@ -202,8 +198,6 @@ def _capacity_axis(ax: Axes, capacities: Array) -> None:
 
 def plot_fleet_azimuths(counts: Sequence[float], *, ax: Axes | None = None) -> PolarAxes:
     """Draw how many systems face each way, as petals on a compass, north up and clockwise."""
-    from matplotlib.ticker import MaxNLocator
-
     polar = as_polar(ax) if ax is not None else new_polar()
     polar.set_theta_zero_location("N")
     polar.set_theta_direction(-1)
@@ -234,8 +228,6 @@ def plot_fleet_classes(
     counts: Sequence[float], edges: Sequence[str], *, name: str, ax: Axes | None = None
 ) -> Axes:
     """Draw how many systems each class has, as bars of one width."""
-    from matplotlib.ticker import MaxNLocator
-
     if len(edges) != len(counts) + 1:
         raise ParameterError("classes need one more edge than there are counts")
     ax = ax if ax is not None else new_axes(5.6, 3.0)

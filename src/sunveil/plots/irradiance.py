@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
 
 import numpy as np
 import pandas as pd
+from matplotlib.axes import Axes
+from matplotlib.colors import LinearSegmentedColormap, to_hex
 from numpy.typing import NDArray
 
 from sunveil._options import checked, number, whole
@@ -30,14 +31,11 @@ from sunveil.plots.style import (
     polar_map,
     solar_hour,
 )
-from sunveil.pv_model import plane_light, sky_at
+from sunveil.pv_model import plane_irradiance, sky_at
 from sunveil.site import Array, Plane, Site, normals
 from sunveil.weather.cache import WeatherCache
 from sunveil.weather.clear_sky import clearsky
 from sunveil.weather.weather_data import TimeLike, Weather, instant, utc_seconds
-
-if TYPE_CHECKING:
-    from matplotlib.axes import Axes
 
 LIGHT = "Plane-of-array irradiance [W/m²]"
 
@@ -216,7 +214,7 @@ def _daily_energy(weather: Weather, directions: Array) -> Array:
     share = np.count_nonzero(lit) / len(weather.times)
     # in blocks, so that a year of all planes never stands in memory at once
     parts = [
-        plane_light(sky, directions[first : first + _BLOCK]).mean(axis=1)
+        plane_irradiance(sky, directions[first : first + _BLOCK]).mean(axis=1)
         for first in range(0, len(directions), _BLOCK)
     ]
     return np.asarray(np.concatenate(parts) * share * 24.0 / 1000.0)
@@ -247,7 +245,7 @@ def _day_light(
     hours = solar_hour(site, sky.sun)
     order = np.argsort(hours)
     angles = np.array([[p.surface_azimuth, p.surface_tilt] for p in planes])
-    light = plane_light(sky, normals(angles[:, 0], angles[:, 1]))
+    light = plane_irradiance(sky, normals(angles[:, 0], angles[:, 1]))
     return hours[order], light[:, order]
 
 
@@ -278,8 +276,6 @@ def _light_to_dark(count: int) -> list[str]:
 
 
 def _blend(colours: list[str], count: int) -> list[str]:
-    from matplotlib.colors import LinearSegmentedColormap, to_hex
-
     blend = LinearSegmentedColormap.from_list("blend", colours)
     return [to_hex(blend(place)) for place in np.linspace(0.0, 1.0, count)]
 

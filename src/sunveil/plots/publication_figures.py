@@ -4,10 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from functools import partial
-from typing import TYPE_CHECKING
 from zoneinfo import ZoneInfo
 
 import numpy as np
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+from matplotlib.projections.polar import PolarAxes
+from matplotlib.ticker import FuncFormatter, LogLocator, NullFormatter
 
 from sunveil._options import flag, shown
 from sunveil.errors import ParameterError
@@ -31,11 +34,6 @@ from sunveil.power.power_result import FleetPower
 from sunveil.publication.published_tables import Publication, PublishedTable
 from sunveil.releases.expected_errors import Curve
 from sunveil.site import Array
-
-if TYPE_CHECKING:
-    from matplotlib.axes import Axes
-    from matplotlib.figure import Figure
-    from matplotlib.projections.polar import PolarAxes
 
 
 def plot_differencing(
@@ -375,8 +373,6 @@ def plot_utility(
 
 
 def _finish(panels: tuple[Axes, ...]) -> None:
-    from matplotlib.ticker import FuncFormatter, LogLocator, NullFormatter
-
     titles = ("Azimuth [°]", "Tilt [°]", "DC capacity [%]")
     for ax, title in zip(panels, titles, strict=True):
         name_axes(ax, x="Privacy parameter ε", y="Expected error" if ax is panels[0] else "")

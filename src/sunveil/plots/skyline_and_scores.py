@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING
 
 import numpy as np
 import pandas as pd
+from matplotlib.axes import Axes
+from matplotlib.projections.polar import PolarAxes
 from numpy.typing import NDArray
 
 from sunveil.engine.bright_envelope import points_of, profiles_of
@@ -66,10 +67,6 @@ from sunveil.releases.score_kernels import (
 from sunveil.site import Array, Plane, Site
 from sunveil.weather.cache import WeatherCache
 from sunveil.weather.weather_data import Weather
-
-if TYPE_CHECKING:
-    from matplotlib.axes import Axes
-    from matplotlib.projections.polar import PolarAxes
 
 
 def engine_options(estimate: Estimate) -> InferOptions:

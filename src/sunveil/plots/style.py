@@ -6,11 +6,20 @@ import base64
 import io
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
+import matplotlib as mpl
+import matplotlib.pyplot as plt
 import numpy as np
+from matplotlib.axes import Axes
+from matplotlib.colors import Colormap, LinearSegmentedColormap
+from matplotlib.figure import Figure
+from matplotlib.layout_engine import ConstrainedLayoutEngine
+from matplotlib.patheffects import withStroke
+from matplotlib.projections.polar import PolarAxes
+from matplotlib.text import Text
+from matplotlib.ticker import MultipleLocator
 
-from sunveil._extras import require_extras
 from sunveil._options import instance, is_number, shown
 from sunveil.errors import ParameterError
 from sunveil.estimates.estimates_table import Estimate
@@ -19,12 +28,6 @@ from sunveil.simulate.fault_rates import SystemTruth
 from sunveil.site import Array, Plane, Site
 from sunveil.weather.cache import WeatherCache
 from sunveil.weather.weather_data import Weather
-
-if TYPE_CHECKING:
-    from matplotlib.axes import Axes
-    from matplotlib.colors import Colormap
-    from matplotlib.figure import Figure
-    from matplotlib.projections.polar import PolarAxes
 
 # From Okabe and Ito's palette, which the common kinds of colour blindness leave distinct.
 ACCENT = "#0072B2"
@@ -61,9 +64,6 @@ def new_axes(width: float = 6.4, height: float = 3.8) -> Axes:
 
 def new_row(count: int, width: float, height: float, *, share: bool = False) -> tuple[Axes, ...]:
     """Return the axes of a new figure of panels in a row. [inches]"""
-    require_extras("report", purpose="a figure")
-    import matplotlib.pyplot as plt
-
     _, axes = plt.subplots(
         1, count, figsize=(width, height), layout="constrained", squeeze=False, sharey=share
     )
@@ -72,9 +72,6 @@ def new_row(count: int, width: float, height: float, *, share: bool = False) -> 
 
 def new_polar(size: float = 4.8) -> PolarAxes:
     """Return the polar axes of a new square figure. [inches]"""
-    require_extras("report", purpose="a figure")
-    import matplotlib.pyplot as plt
-
     _, ax = plt.subplots(
         figsize=(size, size), layout="constrained", subplot_kw={"projection": "polar"}
     )
@@ -83,8 +80,6 @@ def new_polar(size: float = 4.8) -> PolarAxes:
 
 def as_polar(ax: Axes) -> PolarAxes:
     """Return the axes, which must be polar."""
-    from matplotlib.projections.polar import PolarAxes
-
     if not isinstance(ax, PolarAxes):
         raise ParameterError(
             "a map over azimuth and tilt needs polar axes; make them with projection='polar'"
@@ -114,8 +109,6 @@ def name_axes(ax: Axes, *, x: str = "", y: str = "", title: str = "") -> None:
 
 def hours_axis(ax: Axes, first: float, last: float) -> None:
     """Label an axis of solar time from the hour before ``first`` to the hour after ``last``."""
-    from matplotlib.ticker import MultipleLocator
-
     ax.set_xlim(max(0.0, np.floor(first)), min(24.0, np.ceil(last)))
     ax.xaxis.set_major_locator(MultipleLocator(3.0))
     ax.xaxis.set_major_formatter("{x:.0f}")
@@ -137,9 +130,6 @@ def dress_polar(ax: PolarAxes) -> None:
 
 def halo(text: object) -> None:
     """Put a white edge around a text so that it reads over colour."""
-    from matplotlib.patheffects import withStroke
-    from matplotlib.text import Text
-
     assert isinstance(text, Text)
     text.set_path_effects([withStroke(linewidth=2.4, foreground="white")])
 
@@ -183,9 +173,6 @@ def polar_map(ax: PolarAxes, values: Array, *, cmap: str, label: str) -> None:
 
 def _softened(name: str) -> Colormap:
     """Return a colour map without its darkest end, on which no ink would read."""
-    import matplotlib as mpl
-    from matplotlib.colors import LinearSegmentedColormap
-
     return LinearSegmentedColormap.from_list(
         f"soft-{name}", mpl.colormaps[name](np.linspace(0.0, 0.85, 128))
     )
@@ -193,10 +180,6 @@ def _softened(name: str) -> Colormap:
 
 def mark_private(ax: Axes) -> None:
     """Write once into the lower right corner of the figure that it contains readings."""
-    require_extras("report", purpose="a figure")
-    from matplotlib.axes import Axes
-    from matplotlib.layout_engine import ConstrainedLayoutEngine
-
     instance("ax", ax, Axes, give="axes of matplotlib's")
     figure = ax.get_figure(root=True)
     assert figure is not None
@@ -241,16 +224,11 @@ class Drawing:
 
 def loose_figure(width: float, height: float) -> Figure:
     """Return a figure that no interactive session knows of or keeps. [inches]"""
-    require_extras("report", purpose="a figure")
-    from matplotlib.figure import Figure
-
     return Figure(figsize=(width, height), layout="constrained")
 
 
 def embedded(figure: Figure, words: str) -> Drawing:
     """Return a figure as an SVG inside an address, the same bytes for the same figure."""
-    import matplotlib as mpl
-
     buffer = io.BytesIO()
     with mpl.rc_context({"svg.hashsalt": "sunveil", "svg.fonttype": "path"}):
         figure.savefig(buffer, format="svg", dpi=160, metadata={"Date": None})
@@ -308,9 +286,6 @@ def _check_entries(name: str, value: Any, kind: type[Any], *, give: str) -> None
 
 def _check_axes(name: str, value: Any) -> None:
     """Refuse what is neither axes of matplotlib's nor, for ``axes``, several of them."""
-    require_extras("report", purpose="a figure")
-    from matplotlib.axes import Axes
-
     if name == "ax":
         instance(name, value, Axes, give="axes of matplotlib's, or None for new ones")
         return

@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
+import pvlib
 
 from sunveil._files import write_whole
 from sunveil._options import checked
@@ -125,8 +126,6 @@ def model_chains(power: FleetPower, site: Site | None = None) -> dict[str, Any]:
     >>> type(chains["all"]).__name__
     'ModelChain'
     """
-    import pvlib
-
     losses = power.chain.losses
     found = {}
     for place, group in enumerate(power.groups):

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from sunveil._options import check_fields
 from sunveil.errors import ParameterError, WeatherError
 from sunveil.power.posterior import MIXTURE_SIZE_SPREAD, RATIOS
-from sunveil.pv_model import LOWEST_SUN, Sky, covered, sky_at, unit_power
+from sunveil.pv_model import LOWEST_SUN, Sky, ac_power, covered, sky_at
 from sunveil.site import DAY, Array, Losses, Mount, Site, TimeGrid, normals
 from sunveil.weather.sources import get_weather
 from sunveil.weather.weather_data import TimeLike, Weather, span
@@ -102,7 +102,7 @@ def plane_profiles(
     facing = normals(surface_azimuth, surface_tilt)
     many = max(1, _CHUNK // max(len(sky), 1))
     for low in range(0, len(out), many):
-        power = unit_power(
+        power = ac_power(
             sky, facing[low : low + many], losses=chain.losses, albedo=chain.albedo,
             heat=chain.mount.heat,
         )  # fmt: skip

@@ -8,6 +8,8 @@ import re
 from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Any
 
+import yaml
+
 from sunveil._options import check_fields, checked
 from sunveil.errors import ParameterError
 from sunveil.ledger.promises import Promise, read_promise
@@ -315,8 +317,6 @@ def release_card(
 
 def card_yaml(card: dict[str, Any]) -> str:
     """Return a release card as YAML, in the registry's order."""
-    import yaml
-
     text: str = yaml.safe_dump(card, sort_keys=False, allow_unicode=True, width=98)
     return text
 

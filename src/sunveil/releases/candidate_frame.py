@@ -21,7 +21,7 @@ from sunveil.meters.record import Record, prepared
 from sunveil.meters.time_steps import clock_elsewhere
 from sunveil.paper.grid_and_bayesian_search import blocks
 from sunveil.privacy.guarantees import Unit
-from sunveil.pv_model import Sky, covered, sky_at, sun_at, unit_power
+from sunveil.pv_model import Sky, ac_power, covered, sky_at, sun_at
 from sunveil.releases.prior_and_votes import Mounts, PlanePairs, SingleAxisTrackers, mount_offsets
 from sunveil.releases.release_choices import Choices
 from sunveil.releases.score_kernels import Logs, RatioBins, log_power, log_profiles
@@ -84,7 +84,7 @@ def _together(skies: Sequence[Sky]) -> int:
 def _mean_power(skies: Sequence[Sky], normals: Sequence[Array], choices: Choices) -> Powers:
     """Return the mean of what planes give under skies, with their normals under each."""
     mean, *others = (
-        unit_power(sky, each, losses=choices.losses, albedo=choices.albedo, heat=choices.heat)
+        ac_power(sky, each, losses=choices.losses, albedo=choices.albedo, heat=choices.heat)
         for sky, each in zip(skies, normals, strict=True)
     )
     for power in others:

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+import pvlib
 from numpy.typing import NDArray
 
 from sunveil._options import check_fields, checked, number
@@ -148,8 +149,6 @@ class SingleAxisTrackers:
 
     def normals(self, number: int, sun: Array) -> Array:
         """Return the unit normals of a tracker's modules, by pvlib."""
-        import pvlib
-
         gcr = float(self.gcr[number])
         turned = pvlib.tracking.singleaxis(
             np.degrees(np.arccos(np.clip(sun[:, 2], -1.0, 1.0))),

@@ -17,6 +17,8 @@ from sunveil.errors import BudgetExceeded, LedgerError, ParameterError, ReleaseN
 from sunveil.ledger.analyst_shares import AnalystShare, shares_of_analyst
 from sunveil.ledger.hash_chain import canonical
 from sunveil.ledger.ledger import Ledger
+from sunveil.privacy.guarantees import unit_name
+from sunveil.privacy.mechanisms import opendp_prelude
 from sunveil.service import questions
 from sunveil.service.answer_padding import draws_held, draws_noted
 from sunveil.service.context import internal_problem
@@ -105,8 +107,6 @@ class LedgerBroker:
         with self._loading:
             if self._data is not None:
                 return
-            from sunveil.privacy.mechanisms import opendp_prelude
-            from sunveil.service import question_data  # noqa: F401
             from sunveil.service.question_data import Data
 
             opendp_prelude()
@@ -379,8 +379,6 @@ def body_of(publication: Publication, *, asked: dict[str, Any], edition: str) ->
     edition
         Public name of the data.
     """
-    from sunveil.privacy.guarantees import unit_name
-
     guarantee = publication.guarantee
     return {
         "title": publication.title,

@@ -35,6 +35,7 @@ from sunveil.service.answer_padding import hold_draw
 from sunveil.service.answer_questions import LedgerBroker
 from sunveil.service.context import SHARED_COUNTS, RateLimits, Service, Tokens
 from sunveil.service.curator import accounts_and_analysts, datasets, editions, estimates, promises
+from sunveil.service.curator.inference import update_states
 from sunveil.service.demo_data import check_demo_folder, make_demo, refuse_demo
 from sunveil.service.guarded_routes import add_routers
 from sunveil.service.health_and_metrics import Observed, set_up_logs
@@ -44,6 +45,7 @@ from sunveil.service.settings import ServiceSettings, mapped
 from sunveil.service.single_sign_on import OidcProvider
 from sunveil.service.store.accounts import has_curator, new_setup_secret
 from sunveil.service.store.database import Store
+from sunveil.service.uploads import remove_abandoned
 
 ANALYST_ROUTERS = (
     api.description_router,
@@ -84,10 +86,6 @@ def watch_jobs(service: Service) -> Callable[[], None]:
     ending, folder = threading.Event(), service.settings.data
 
     def look_at_jobs(first: bool) -> None:
-        # here, so that the service answers before what reads tables is loaded
-        from sunveil.service.curator.inference import update_states
-        from sunveil.service.uploads import remove_abandoned
-
         if first:
             remove_abandoned(service.settings.datasets)
         update_states(service)

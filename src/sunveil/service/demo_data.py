@@ -11,6 +11,9 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
+import pyarrow.parquet as pq
+
+from sunveil import simulate
 from sunveil.errors import SunveilError
 from sunveil.ledger.promises import Promise
 from sunveil.privacy.guarantees import System
@@ -217,22 +220,14 @@ def _infer(service: Service, name: str) -> None:
 
 def write_fleet(folder: Path, systems: int) -> list[str]:
     """Write the meters of a simulated fleet, and return its public groups."""
-    import duckdb
-
-    from sunveil.simulate.fault_rates import CITIES, PLAIN_FLEET
-    from sunveil.simulate.places import FleetSpec, Place
-    from sunveil.simulate.write_fleet import write_fleet as simulate
-
-    city = next(each for each in CITIES if each.name == CITY)
-    town = Place(city.name, city.site, city.timezone)
-    order = FleetSpec.of(systems, seed=SEED, places=[town], cells=1, year=YEAR, rates=PLAIN_FLEET)
-    for _ in simulate(folder, order):
+    city = next(city for city in simulate.CITIES if city.name == CITY)
+    town = simulate.Place(city.name, city.site, city.timezone)
+    spec = simulate.FleetSpec.of(
+        systems, seed=SEED, places=[town], cells=1, year=YEAR, rates=simulate.PLAIN_FLEET
+    )
+    for _ in simulate.write_fleet(folder, spec):
         pass
     # what is true of them is for measuring, and no curator has it
     (folder / "truth.parquet").unlink()
-    with duckdb.connect() as connection:
-        rows = connection.execute(
-            "SELECT DISTINCT feeder FROM read_parquet($1) ORDER BY feeder",
-            [str(folder / "systems.parquet")],
-        ).fetchall()
-    return [str(row[0]) for row in rows]
+    feeders = pq.read_table(folder / "systems.parquet", columns=["feeder"])["feeder"]
+    return sorted(map(str, feeders.unique().to_pylist()))

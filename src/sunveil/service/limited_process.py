@@ -11,6 +11,8 @@ from collections.abc import Callable
 from multiprocessing.connection import Connection
 from typing import Any
 
+import pyarrow as pa
+
 from sunveil.errors import ParameterError, SourceError, debugging, place_of
 from sunveil.service.settings import ReadingLimits, size_text
 from sunveil.service.uploads import UploadRefused, UploadTooLarge
@@ -65,8 +67,6 @@ def too_much(limits: ReadingLimits) -> UploadTooLarge:
 
 def limit_this_process(limits: ReadingLimits) -> None:
     """Let the kernel refuse this process more memory and processor time than the limits allow."""
-    import pyarrow as pa
-
     # other pools reserve far more than they use
     pa.set_memory_pool(pa.system_memory_pool())
     seconds = int(limits.seconds) + 1

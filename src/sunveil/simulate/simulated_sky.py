@@ -19,8 +19,7 @@ from sunveil.errors import ParameterError, WeatherError
 from sunveil.simulate.fault_rates import FaultRates
 from sunveil.site import Array, Site
 from sunveil.weather.climate_normals import climate_temperature
-from sunveil.weather.typical_years import covering
-from sunveil.weather.weather_data import Weather, utc_seconds
+from sunveil.weather.weather_data import Weather, covering, utc_seconds
 
 
 def autoregressive(rng: np.random.Generator, size: int, *, correlation: float) -> Array:

@@ -11,8 +11,7 @@ if TYPE_CHECKING:
     from sunveil.weather.clear_sky import clearsky
     from sunveil.weather.nsrdb_and_pvgis import get_nsrdb, get_pvgis
     from sunveil.weather.sources import get_weather
-    from sunveil.weather.typical_years import covering
-    from sunveil.weather.weather_data import Weather
+    from sunveil.weather.weather_data import Weather, covering
     from sunveil.weather.weather_files import read_weather
 
 __all__ = [
@@ -36,8 +35,7 @@ __getattr__ = lazy_names(
             "get_pvgis",
         ),
         "sunveil.weather.sources": ("get_weather",),
-        "sunveil.weather.typical_years": ("covering",),
-        "sunveil.weather.weather_data": ("Weather",),
+        "sunveil.weather.weather_data": ("Weather", "covering"),
         "sunveil.weather.weather_files": ("read_weather",),
     },
 )

@@ -17,8 +17,7 @@ from sunveil.weather.cache import WeatherCache
 from sunveil.weather.clear_sky import clearsky
 from sunveil.weather.decomposition import to_weather
 from sunveil.weather.nsrdb_and_pvgis import get_nsrdb, get_pvgis
-from sunveil.weather.typical_years import covering
-from sunveil.weather.weather_data import TimeLike, Weather, span, years_of
+from sunveil.weather.weather_data import TimeLike, Weather, covering, span, years_of
 from sunveil.weather.weather_files import is_there, read_weather
 
 Span = tuple[pd.Timestamp, pd.Timestamp]

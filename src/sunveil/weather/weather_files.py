@@ -24,8 +24,7 @@ from sunveil.errors import ParameterError, WeatherError
 from sunveil.site import Array, Site
 from sunveil.weather.decomposition import horizontal_weather, to_weather
 from sunveil.weather.nsrdb_and_pvgis import PARSER_ERRORS
-from sunveil.weather.typical_years import STAND_IN_YEAR, is_typical, to_stand_in_year
-from sunveil.weather.weather_data import Weather
+from sunveil.weather.weather_data import STAND_IN_YEAR, Weather, is_typical, to_stand_in_year
 
 _HALF_HOUR = pd.Timedelta(minutes=30)
 

@@ -12,6 +12,7 @@ from functools import partial
 from pathlib import Path
 from typing import Annotated, Any
 
+import pyarrow as pa
 from fastapi import APIRouter, Form, Query
 from pydantic import BaseModel, ConfigDict, Field
 from sqlalchemy import delete
@@ -293,8 +294,6 @@ def public_groups(path: Path) -> dict[str, list[str]]:
     """Return the columns of a table of systems that could divide the fleet, with their groups."""
     # Every system has a group, those that cannot be used too: all rows of the table count. A column
     # whose cells have no text, such as lists, divides nothing.
-    import pyarrow as pa
-
     from sunveil.estimates.estimates_table import key_texts
 
     systems = cached_systems(path)

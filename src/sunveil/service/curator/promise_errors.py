@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cache
 
 import numpy as np
 
@@ -110,6 +111,7 @@ def table_curves(
     ]
 
 
+@cache
 def system_curves(
     unit: Unit, epsilons: Sequence[float] = EPSILONS, *, meters: MeterFacts = METERS
 ) -> list[ErrorCurve]:

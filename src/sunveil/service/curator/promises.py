@@ -9,8 +9,7 @@ import math
 from collections import defaultdict
 from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import cache
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated, Any
 
 from fastapi import Query
 from sqlalchemy import select
@@ -27,6 +26,7 @@ from sunveil.ledger.yearly_schedule import YearlySchedule
 from sunveil.privacy.guarantees import Days, Readings, System, Unit, from_nano, parse_unit
 from sunveil.publication.csv_formulas import defused
 from sunveil.service.context import Problem, Service, service_of
+from sunveil.service.curator.datasets import public_groups
 from sunveil.service.curator.figures import ErrorCurve, Figure, error_figure
 from sunveil.service.curator.inference import (
     DatasetView,
@@ -37,11 +37,9 @@ from sunveil.service.curator.inference import (
 )
 from sunveil.service.guarded_routes import console_router, curator_router
 from sunveil.service.page_rendering import count_of, redirect, render
+from sunveil.service.questions import SMALLEST_EPSILON
 from sunveil.service.store.database import releases
 from sunveil.service.store.datasets import Served, change_served
-
-if TYPE_CHECKING:
-    from sunveil.service.curator.promise_errors import MeterFacts
 
 router = curator_router()
 
@@ -188,7 +186,6 @@ def _page(
 def _previewed_errors(preview: Promise, served: Served) -> dict[str, Any]:
     from sunveil.publish.fleet_tables import SYSTEMS
     from sunveil.service.curator import promise_errors as errors
-    from sunveil.service.questions import SMALLEST_EPSILON
 
     systems, label_declared = served.systems, served.label_declared
     meters = errors.MeterFacts(
@@ -196,6 +193,7 @@ def _previewed_errors(preview: Promise, served: Served) -> dict[str, Any]:
         shifts=errors.DECLARED if label_declared else errors.UNDECLARED,
         latitude=errors.LATITUDE if served.latitude is None else served.latitude,
     )
+    curves = errors.system_curves(preview.unit, meters=meters)
     counts = errors.table_curves(concentrated=preview.delta > 0.0)
     table, system = errors.epsilon_each(preview, 1), errors.system_epsilon_each(preview, 1)
     return {
@@ -205,7 +203,7 @@ def _previewed_errors(preview: Promise, served: Served) -> dict[str, Any]:
         "smallest": SMALLEST_EPSILON,
         "label_declared": label_declared,
         "tables": _figure(counts, "Standard error [systems]", table),
-        "systems": _figure(_system_curves(preview.unit, meters), "Mean error [°]", system),
+        "systems": _figure(curves, "Mean error [°]", system),
     }
 
 
@@ -214,13 +212,6 @@ def _figure(curves: list[ErrorCurve], unit: str, epsilon: float) -> Figure:
     return error_figure(
         curves, unit=unit, marked=epsilon if reach[0] <= epsilon <= reach[-1] else None
     )
-
-
-@cache
-def _system_curves(unit: Unit, meters: MeterFacts) -> list[ErrorCurve]:
-    from sunveil.service.curator.promise_errors import system_curves
-
-    return system_curves(unit, meters=meters)
 
 
 def _most_meters(meters: int) -> str:
@@ -281,8 +272,6 @@ def _times(epsilon: float) -> str:
 
 
 def _candidates(request: Request, found: DatasetView) -> dict[str, list[str]]:
-    from sunveil.service.curator.datasets import public_groups
-
     table = found.served.extra.get("systems_table")
     if table is None:
         return {}

@@ -1,4 +1,4 @@
-"""The fast physics against pvlib's own.
+"""The physics of eqs. 1 to 3 against pvlib's own, and its copies against it.
 
 Where the tolerance is not rounding error there is a reason: the modifier of direct light is read
 off a table of cosines and Marion's off a table of tilts (together below 0.2 W/m², 2e-4 of full
@@ -7,31 +7,35 @@ power), and below 5° of elevation pvlib's Hay-Davies and ours hold the sun up a
 
 from __future__ import annotations
 
+import math
 from dataclasses import replace
 
 import numpy as np
-import pandas as pd
 import pvlib
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from pvlib_chain import pvlib_ac_power, pvlib_dc_power, sky_irradiance
+from sunveil.engine.constants import entering_light, modifiers_by_degree
+from sunveil.engine.tracker_model import _views_by_sine
+from sunveil.grids import plane_grid
 from sunveil.pv_model import (
     LOWEST_FOR_DIFFUSE,
     Sky,
+    ac_power,
     diffuse_modifiers,
     direct_modifier,
     extra_radiation,
     incidence_cosine,
     part_load,
     plane_irradiance,
-    plane_light,
     relative_airmass,
     sky_at,
     sun_vectors,
-    unit_power,
 )
-from sunveil.site import SHELTER, Losses, Plane, Site, SkyModel, normals
+from sunveil.simulate import block_power, system_power
+from sunveil.site import Losses, Plane, Site, SkyModel, normals
 from sunveil.weather import Weather, WeatherCache, clearsky
 from sunveil.weather.weather_data import utc_seconds
 
@@ -71,85 +75,128 @@ def at_its_own_times(weather: Weather, sky_model: SkyModel = SkyModel.PEREZ) -> 
     return sky_at(weather, utc_seconds(weather.times), sky_model=sky_model)
 
 
-def pvlib_light(plane: Plane, sky: Sky, sky_model: SkyModel, *, albedo: float) -> np.ndarray:
-    """What pvlib's parts add up to when light around the sun enters the glass as the beam does."""
-    zenith = np.degrees(np.arccos(sky.sun[:, 2]))
-    azimuth = np.degrees(np.arctan2(sky.sun[:, 0], sky.sun[:, 1])) % 360.0
-    cosine = incidence_cosine(plane, zenith, azimuth)
-    tilt, turn = plane.surface_tilt, plane.surface_azimuth
-    if sky_model is SkyModel.ISOTROPIC:
-        around, dome = 0.0, pvlib.irradiance.isotropic(tilt, sky.dhi)
-    else:
-        model = getattr(pvlib.irradiance, sky_model.value.replace("-", "_"))
-        parts = model(
-            tilt,
-            turn,
-            sky.dhi,
-            sky.dni,
-            sky.dni_extra,
-            zenith,
-            azimuth,
-            return_components=True,
-        )
-        around = parts["poa_circumsolar"]
-        dome = parts["poa_isotropic"] + parts.get("poa_horizon", 0.0)
-    ground = pvlib.irradiance.get_ground_diffuse(tilt, sky.ghi, albedo=albedo)
-    glass = pvlib.iam.physical(np.degrees(np.arccos(np.clip(cosine, -1.0, 1.0))))
-    diffuse = pvlib.iam.marion_diffuse("physical", tilt)
-    beam = glass * (sky.dni * np.maximum(cosine, 0.0) + around)
-    return np.asarray(
-        beam + dome * float(diffuse["sky"]) + ground * float(np.nan_to_num(diffuse["ground"]))
-    )
+@settings(deadline=None)
+@given(azimuths, tilts, st.floats(0.0, 95.0), st.floats(-720.0, 720.0))
+def test_the_cosine_of_incidence_is_equation_one(azimuth, tilt, zenith, sun_azimuth):
+    b, z = math.radians(tilt), math.radians(zenith)
+    turned = math.radians(sun_azimuth - azimuth)
+    by_hand = math.cos(b) * math.cos(z) + math.sin(b) * math.sin(z) * math.cos(turned)
+    sun = sun_vectors(np.array([zenith]), np.array([sun_azimuth]))
+    found = incidence_cosine(sun, Plane(azimuth, tilt).normal[None])
+    assert found[0, 0] == pytest.approx(by_hand, abs=1e-9)
 
 
 @pytest.mark.parametrize("sky_model", SkyModel)
 @pytest.mark.parametrize("site", SITES, ids=lambda site: f"{site.latitude:g}")
 def test_light_on_planes_is_pvlibs_over_a_year(years, site, sky_model):
-    sky = at_its_own_times(years[site], sky_model)
-    sky = sky.take(sky.sun[:, 2] > LOW_SUN)
-    assert len(sky) > 3500
-    found = plane_light(sky, NORMALS, albedo=0.25)
-    for row, plane in zip(found, PLANES, strict=True):
-        theirs = pvlib_light(plane, sky, sky_model, albedo=0.25)
-        np.testing.assert_allclose(row, theirs, atol=0.2, rtol=0.0)
-
-
-@pytest.mark.parametrize("sky_model", SkyModel)
-@pytest.mark.parametrize("site", SITES, ids=lambda site: f"{site.latitude:g}")
-def test_light_of_a_low_sun_is_pvlibs_to_less_than_a_percent_of_full_sun(years, site, sky_model):
-    sky = at_its_own_times(years[site], sky_model)
-    sky = sky.take((sky.sun[:, 2] > 0.0) & (sky.sun[:, 2] <= LOW_SUN))
-    assert len(sky) > 20
-    found = plane_light(sky, NORMALS)
-    for row, plane in zip(found, PLANES, strict=True):
-        theirs = pvlib_light(plane, sky, sky_model, albedo=0.2)
-        np.testing.assert_allclose(row, theirs, atol=8.0, rtol=0.0)
-
-
-@pytest.mark.parametrize("sky_model", SkyModel)
-@pytest.mark.parametrize("site", SITES, ids=lambda site: f"{site.latitude:g}")
-def test_light_on_planes_is_that_of_the_clear_chain(years, site, sky_model):
-    weather = years[site]
-    zenith, azimuth = weather.sun()
-    up = zenith < 85.0
-    sun = pd.DataFrame({"apparent_zenith": zenith, "azimuth": azimuth}, index=weather.times)[up]
-    found = plane_light(at_its_own_times(weather, sky_model).take(up), NORMALS)
-    for row, plane in zip(found, PLANES, strict=True):
-        chain = plane_irradiance(plane, weather.to_frame()[up], sun, sky_model=sky_model)
-        np.testing.assert_allclose(row, chain["poa_global"], atol=0.2, rtol=0.0)
+    whole = at_its_own_times(years[site], sky_model)
+    for part, fewest, atol in (
+        (whole.sun[:, 2] > LOW_SUN, 3500, 0.2),
+        ((whole.sun[:, 2] > 0.0) & (whole.sun[:, 2] <= LOW_SUN), 20, 8.0),
+    ):
+        sky = whole.take(part)
+        assert len(sky) > fewest
+        found = plane_irradiance(sky, NORMALS, albedo=0.25)
+        for row, plane in zip(found, PLANES, strict=True):
+            theirs = sky_irradiance(plane, sky, sky_model, albedo=0.25)
+            np.testing.assert_allclose(row, theirs, atol=atol, rtol=0.0)
 
 
 def test_power_of_planes_is_pvlibs_pvwatts_with_the_wind_of_a_roof(years):
     sky = at_its_own_times(years[SITES[1]])
     sky = sky.take(sky.sun[:, 2] > LOW_SUN)
     losses = Losses(system=0.1, inverter_efficiency=0.95, gamma_pdc=-0.0035)
-    found = unit_power(sky, NORMALS, losses=losses)
-    for row, plane in zip(found, PLANES, strict=True):
-        light = pvlib_light(plane, sky, SkyModel.PEREZ, albedo=0.2)
-        cell = pvlib.temperature.faiman(light, sky.temp_air, SHELTER * sky.wind_speed)
-        dc = 0.9 * pvlib.pvsystem.pvwatts_dc(light, cell, 1.0, -0.0035)
-        ac = pvlib.inverter.pvwatts(dc, 1.0, eta_inv_nom=0.95)
-        np.testing.assert_allclose(row, ac, atol=1e-4, rtol=0.0)
+    grid = plane_grid(60.0, 30.0)
+    for heat, albedo in ((1.0, 0.2), (1.5, 0.15)):
+        found = ac_power(sky, grid.normals, losses=losses, albedo=albedo, heat=heat)
+        assert found.shape == (len(grid), len(sky))
+        for row in range(len(grid)):
+            light = sky_irradiance(grid[row], sky, SkyModel.PEREZ, albedo=albedo)
+            dc = pvlib_dc_power(light, sky.temp_air, sky.wind_speed, losses, heat=heat)
+            theirs = pvlib_ac_power(dc, 1.0, losses)
+            np.testing.assert_allclose(found[row], theirs, atol=1e-4, rtol=0.0)
+    np.testing.assert_array_equal(
+        ac_power(sky, NORMALS), ac_power(sky, NORMALS, losses=Losses(), albedo=0.2, heat=1.0)
+    )
+
+
+def test_the_inverters_curve_is_pvwatts_below_its_limit():
+    dc = np.linspace(0.0, 0.99, 200)
+    theirs = pvlib.inverter.pvwatts(dc, 1.0, eta_inv_nom=0.94)
+    found = part_load(dc, Losses(inverter_efficiency=0.94))
+    np.testing.assert_allclose(found, theirs, atol=1e-12)
+
+
+# The glass and the diffuse sky are stated here, in the kernels of the engine and in the simulator,
+# which shares nothing with them. Each entry: what it gives, what pvlib gives, how far apart.
+COSINES = np.linspace(0.0, 1.0, 5001)
+DEGREES = np.arange(91.0)
+
+
+def sines(tilts: np.ndarray) -> np.ndarray:
+    return np.sin(np.radians(tilts))
+
+
+def ground_view(tilts: np.ndarray) -> np.ndarray:
+    return (1.0 - np.cos(np.radians(tilts))) / 2.0
+
+
+@pytest.mark.parametrize(
+    ("direct_light", "atol"),
+    [
+        (lambda c: direct_modifier(c) * c, 2e-5),
+        (lambda c: np.polynomial.Polynomial(entering_light().astype(float))(2.0 * c - 1.0), 5e-5),
+        (lambda c: np.interp(c * block_power.TABLE, np.arange(block_power.TABLE + 2),
+                             block_power._incidence()), 1e-6),
+    ],
+    ids=["model", "engine", "simulator"],
+)  # fmt: skip
+def test_every_copy_of_the_glass_is_pvlibs(direct_light, atol):
+    theirs = COSINES * pvlib.iam.physical(np.degrees(np.arccos(COSINES)))
+    # what matters is the modifier times the cosine
+    np.testing.assert_allclose(direct_light(COSINES), theirs, atol=atol)
+
+
+@pytest.mark.parametrize(
+    ("sky_and_ground", "tilts", "atol"),
+    [
+        (lambda t: (diffuse_modifiers(t)[0], ground_view(t) * diffuse_modifiers(t)[1]), DEGREES,
+         (6e-4, 6e-4)),
+        (lambda _: (modifiers_by_degree()[0], ground_view(DEGREES) * modifiers_by_degree()[1]),
+         DEGREES, (6e-4, 6e-4)),
+        # no tracker turns farther than 75°, and the ground sends a fifth of its light back
+        (lambda t: [np.polynomial.Polynomial(row)(sines(t)) for row in _views_by_sine()],
+         DEGREES[:76], (1e-3, 3e-3)),
+        (lambda t: (system_power.diffuse_modifiers(t)["sky"],
+                    ground_view(t) * system_power.diffuse_modifiers(t)["ground"]), DEGREES,
+         (6e-4, 2e-3)),
+    ],
+    ids=["model", "planes", "trackers", "simulator"],
+)  # fmt: skip
+def test_every_copy_of_the_glass_for_diffuse_light_is_marions(sky_and_ground, tilts, atol):
+    theirs = pvlib.iam.marion_diffuse("physical", tilts)
+    sky, ground = sky_and_ground(tilts)
+    np.testing.assert_allclose(sky, theirs["sky"], atol=atol[0])
+    expected = ground_view(tilts) * np.nan_to_num(theirs["ground"])
+    np.testing.assert_allclose(ground, expected, atol=atol[1])
+
+
+def test_the_suns_geometry_is_pvlibs():
+    days = np.arange("2019-01-01", "2020-01-01", dtype="datetime64[D]")
+    theirs = pvlib.irradiance.get_extra_radiation(np.arange(1, 366))
+    np.testing.assert_allclose(extra_radiation(days.astype("datetime64[s]")), theirs, atol=1e-9)
+    # it runs on through the day and into the leap day
+    hours = np.arange("2020-02-28", "2020-03-02", dtype="datetime64[h]").astype("datetime64[s]")
+    steps = np.diff(extra_radiation(hours))
+    assert (steps < 0.0).all()
+    assert np.abs(steps).max() < 0.05
+    zenith = np.linspace(0.0, 89.0, 90)
+    theirs = pvlib.atmosphere.get_relative_airmass(zenith)
+    np.testing.assert_allclose(relative_airmass(np.cos(np.radians(zenith))), theirs, rtol=1e-9)
+    vector = sun_vectors(np.array([10.0, 60.0, 89.0]), np.array([15.0, 180.0, 300.0]))
+    np.testing.assert_allclose(np.degrees(np.arccos(vector[:, 2])), [10.0, 60.0, 89.0])
+    turned = np.degrees(np.arctan2(vector[:, 0], vector[:, 1])) % 360.0
+    np.testing.assert_allclose(turned, [15.0, 180.0, 300.0])
 
 
 @pytest.mark.parametrize("site", SITES)
@@ -157,75 +204,26 @@ def test_single_precision_is_enough_for_the_power_of_planes(years, site):
     weather = years[site]
     sky = at_its_own_times(weather, SkyModel.PEREZ)
     sky = sky.take(sky.sun[:, 2] > 0.0).hazier(0.3)
-    found, double = unit_power(sky.single(), NORMALS), unit_power(sky, NORMALS)
+    found, double = ac_power(sky.single(), NORMALS), ac_power(sky, NORMALS)
     assert found.dtype == np.float32
     assert double.dtype == np.float64
     np.testing.assert_allclose(found, double, atol=3e-5)
     assert (np.abs(found - double) < 1e-6).mean() > 0.99
 
 
-def test_the_inverters_curve_is_pvwatts_below_its_limit():
-    dc = np.linspace(0.0, 0.99, 200)
-    losses = Losses(inverter_efficiency=0.94)
-    theirs = pvlib.inverter.pvwatts(dc, 1.0, eta_inv_nom=0.94)
-    np.testing.assert_allclose(part_load(dc, losses), theirs, atol=1e-12)
-
-
 def test_modules_twice_as_hot_give_less(years):
     sky = at_its_own_times(years[SITES[0]])
     sky = sky.take(sky.ghi > 300.0)
-    cool, hot = (unit_power(sky, NORMALS[1:2], heat=heat) for heat in (1.0, 2.0))
+    cool, hot = (ac_power(sky, NORMALS[1:2], heat=heat) for heat in (1.0, 2.0))
     assert (hot < cool).all()
     assert hot.sum() > 0.8 * cool.sum()
-
-
-def test_extra_radiation_is_spencers_at_the_start_of_each_day():
-    days = np.arange("2019-01-01", "2020-01-01", dtype="datetime64[D]")
-    theirs = pvlib.irradiance.get_extra_radiation(np.arange(1, 366))
-    np.testing.assert_allclose(extra_radiation(days.astype("datetime64[s]")), theirs, atol=1e-9)
-
-
-def test_extra_radiation_runs_on_through_the_day_and_into_the_leap_day():
-    hours = np.arange("2020-02-28", "2020-03-02", dtype="datetime64[h]").astype("datetime64[s]")
-    steps = np.diff(extra_radiation(hours))
-    assert (steps < 0.0).all()
-    assert np.abs(steps).max() < 0.05
-
-
-def test_airmass_is_kasten_and_youngs():
-    zenith = np.linspace(0.0, 89.0, 90)
-    theirs = pvlib.atmosphere.get_relative_airmass(zenith)
-    np.testing.assert_allclose(relative_airmass(np.cos(np.radians(zenith))), theirs, rtol=1e-9)
-
-
-def test_the_glass_by_table_is_the_glass_by_formula():
-    cosine = np.linspace(0.0, 1.0, 5001)
-    theirs = pvlib.iam.physical(np.degrees(np.arccos(cosine)))
-    # what matters is the modifier times the cosine
-    np.testing.assert_allclose(direct_modifier(cosine) * cosine, theirs * cosine, atol=2e-5)
-
-
-def test_the_glass_for_diffuse_light_is_marions():
-    some = np.array([0.0, 3.0, 17.5, 45.2, 71.0, 90.0])
-    sky, ground = diffuse_modifiers(some)
-    for place, tilt in enumerate(some):
-        theirs = pvlib.iam.marion_diffuse("physical", tilt)
-        assert sky[place] == pytest.approx(float(theirs["sky"]), abs=5e-4)
-        assert ground[place] == pytest.approx(float(np.nan_to_num(theirs["ground"])), abs=5e-3)
-
-
-def test_the_vector_of_the_sun_gives_its_angles_back():
-    zenith, azimuth = np.array([10.0, 60.0, 89.0]), np.array([15.0, 180.0, 300.0])
-    vector = sun_vectors(zenith, azimuth)
-    np.testing.assert_allclose(np.degrees(np.arccos(vector[:, 2])), zenith)
-    np.testing.assert_allclose(np.degrees(np.arctan2(vector[:, 0], vector[:, 1])) % 360.0, azimuth)
 
 
 def test_a_plane_that_turns_gets_at_each_instant_what_a_fixed_one_would(years):
     sky = at_its_own_times(years[SITES[0]])
     sky = sky.take(np.flatnonzero(sky.sun[:, 2] > LOW_SUN)[: len(PLANES)])
-    fixed = plane_light(sky, NORMALS)
-    turning = plane_light(sky, NORMALS[None])
+    fixed = plane_irradiance(sky, NORMALS)
+    turning = plane_irradiance(sky, NORMALS[None])
     np.testing.assert_allclose(turning[0], np.diagonal(fixed), atol=1e-9)
 
 
@@ -249,16 +247,16 @@ def test_a_plane_mirrored_with_the_sun_gives_the_same(noons, azimuth, tilt, meri
     turn = np.degrees(np.arctan2(noons.sun[:, 0], noons.sun[:, 1]))
     zenith = np.degrees(np.arccos(noons.sun[:, 2]))
     mirrored = replace(noons, sun=sun_vectors(zenith, 2.0 * meridian - turn))
-    ours = unit_power(noons, one(azimuth, tilt))
-    theirs = unit_power(mirrored, one(2.0 * meridian - azimuth, tilt))
+    ours = ac_power(noons, one(azimuth, tilt))
+    theirs = ac_power(mirrored, one(2.0 * meridian - azimuth, tilt))
     np.testing.assert_allclose(ours, theirs, atol=1e-5)  # one entry of the table
 
 
 @settings(max_examples=50, deadline=None)
 @given(azimuth=azimuths, tilt=tilts, turns=st.integers(-3, 3))
 def test_whole_turns_of_the_azimuth_change_nothing(noons, azimuth, tilt, turns):
-    ours = unit_power(noons, one(azimuth, tilt))
-    theirs = unit_power(noons, one(azimuth + 360.0 * turns, tilt))
+    ours = ac_power(noons, one(azimuth, tilt))
+    theirs = ac_power(noons, one(azimuth + 360.0 * turns, tilt))
     np.testing.assert_allclose(ours, theirs, atol=1e-5)  # one entry of the table
 
 
@@ -266,14 +264,14 @@ def test_whole_turns_of_the_azimuth_change_nothing(noons, azimuth, tilt, turns):
 @given(azimuth=azimuths)
 def test_a_flat_plane_does_not_care_where_it_faces(noons, azimuth):
     np.testing.assert_allclose(
-        unit_power(noons, one(azimuth, 0.0)), unit_power(noons, one(0.0, 0.0)), atol=1e-12
+        ac_power(noons, one(azimuth, 0.0)), ac_power(noons, one(0.0, 0.0)), atol=1e-12
     )
 
 
 @settings(max_examples=50, deadline=None)
 @given(azimuth=azimuths, tilt=tilts, albedo=st.floats(0.0, 1.0), heat=st.floats(0.5, 2.0))
 def test_power_is_never_negative_nor_absurd(noons, azimuth, tilt, albedo, heat):
-    power = unit_power(noons, one(azimuth, tilt), albedo=albedo, heat=heat)
+    power = ac_power(noons, one(azimuth, tilt), albedo=albedo, heat=heat)
     assert (power >= 0.0).all()
     assert (power < 1.7).all()
 
@@ -281,7 +279,9 @@ def test_power_is_never_negative_nor_absurd(noons, azimuth, tilt, albedo, heat):
 @settings(max_examples=50, deadline=None)
 @given(azimuth=azimuths, tilt=st.floats(1.0, 90.0), low=st.floats(0.0, 0.5), more=st.floats(0, 0.5))
 def test_brighter_ground_gives_a_tilted_plane_more_light(noons, azimuth, tilt, low, more):
-    dull, bright = (plane_light(noons, one(azimuth, tilt), albedo=a) for a in (low, low + more))
+    dull, bright = (
+        plane_irradiance(noons, one(azimuth, tilt), albedo=a) for a in (low, low + more)
+    )
     assert (bright >= dull).all()
     if more > 0.01:
         assert bright.sum() > dull.sum()
@@ -290,7 +290,7 @@ def test_brighter_ground_gives_a_tilted_plane_more_light(noons, azimuth, tilt, l
 def test_the_glass_may_be_left_off_the_light_about_the_sun(noons):
     plane = one(180.0, 60.0)
     usual, letter = (
-        plane_light(noons, plane, diffuse_modifier=False, circumsolar_modifier=each)[0]
+        plane_irradiance(noons, plane, diffuse_modifier=False, circumsolar_modifier=each)[0]
         for each in (True, False)
     )
     cosine = np.clip(noons.sun @ plane[0], 0.0, 1.0)
@@ -306,16 +306,16 @@ def test_a_wall_that_faces_away_from_the_sun_gets_diffuse_light_only(noons):
         away = np.degrees(np.arctan2(sky.sun[0, 0], sky.sun[0, 1])) + 180.0
         no_beam = replace(sky, dni=np.zeros(1))
         np.testing.assert_allclose(
-            plane_light(sky, one(away, 90.0)), plane_light(no_beam, one(away, 90.0))
+            plane_irradiance(sky, one(away, 90.0)), plane_irradiance(no_beam, one(away, 90.0))
         )
-        assert plane_light(sky, one(away, 90.0))[0, 0] < sky.dhi[0] + 0.2 * sky.ghi[0]
+        assert plane_irradiance(sky, one(away, 90.0))[0, 0] < sky.dhi[0] + 0.2 * sky.ghi[0]
 
 
 def test_a_plane_that_faces_the_sun_gets_more_beam_than_any_other(noons):
     beam_only = replace(noons, dhi=np.zeros(len(noons)), ghi=np.zeros(len(noons)))
-    facing = plane_light(beam_only, beam_only.sun[None])
+    facing = plane_irradiance(beam_only, beam_only.sun[None])
     np.testing.assert_allclose(facing[0], noons.dni, rtol=1e-5)
-    assert (plane_light(beam_only, NORMALS) <= facing + 0.01).all()
+    assert (plane_irradiance(beam_only, NORMALS) <= facing + 0.01).all()
 
 
 # Haze.
