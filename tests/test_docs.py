@@ -12,21 +12,12 @@ from types import ModuleType
 import pytest
 
 import sunveil
+from plot_makers import estimate_of, tracker_of
 from public_names import PACKAGES
 from sunveil._extras import EXTRAS
-from sunveil.estimates import (
-    Assumptions,
-    ClockFinding,
-    Estimate,
-    Flag,
-    HouseholdEstimate,
-    Interval,
-    TrackerEstimate,
-)
+from sunveil.estimates import Flag, HouseholdEstimate
 from sunveil.estimates.intervals_and_rounding import with_pairs
 from sunveil.estimates.planes_and_intervals import DaylightSaving
-from sunveil.meters import Label
-from sunveil.site import Losses, Plane
 
 ROOT = Path(__file__).parents[1]
 DOCS = ROOT / "docs"
@@ -197,23 +188,11 @@ def test_every_flag_is_explained():
 
 
 def test_every_json_field_is_explained():
-    estimate = Estimate(
-        system_id="a",
-        plane=Plane(180.0, 20.0),
-        dc_capacity_kw=5.0,
-        azimuth_interval=Interval(170.0, 190.0),
-        tilt_interval=Interval(15.0, 25.0),
-        capacity_interval=Interval(4.5, 5.5),
-        plane_error_degrees=3.0,
-        ac_limit_kw=None,
-        clock=ClockFinding(0.0, Label.START),
-        agreement=0.5,
-        flags=(),
-        assumptions=Assumptions(Losses(), 0.2, "perez-driesse", "clearsky", "default"),
-    ).to_dict()
+    estimate = estimate_of().to_dict()
     told = section(read(DOCS / "results.md"), "Fields of an estimate")
-    turned = TrackerEstimate(180.0, True, 0.9, 0.4, 55.0, *(Interval(0.0, 1.0),) * 3)
-    home = HouseholdEstimate(((0.5,) * 24,) * 4, 0.5, 0.5, 0.5).to_row()
+    turned = tracker_of().tracker
+    assert turned is not None
+    home = HouseholdEstimate(0.5, 0.5, 0.5, ((0.5,) * 24,) * 4).to_row()
     parts = (estimate["assumptions"], estimate["planes"][0], with_pairs(turned.to_row()), home)
     fields = {*estimate, "error", *(name for part in parts for name in part)}
     assert first_cells(told) == fields

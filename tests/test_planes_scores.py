@@ -37,7 +37,8 @@ def known(**changes) -> KnownMounts:
 def plane_of(plane: Plane, share: float) -> PlaneEstimate:
     azimuth = plane.surface_azimuth
     return PlaneEstimate(
-        plane=plane,
+        surface_azimuth=azimuth,
+        surface_tilt=plane.surface_tilt,
         share=share,
         dc_capacity_kw=11.0 * share,
         azimuth_interval=Interval(azimuth - 5.0, azimuth + 5.0),
@@ -49,7 +50,7 @@ def plane_of(plane: Plane, share: float) -> PlaneEstimate:
 
 def test_planes_are_matched_to_the_true_ones_whatever_their_order(estimate):
     told = (plane_of(Plane(273.0, 30.0), 0.55), plane_of(Plane(102.0, 30.0), 0.45))
-    found = replace(estimate, planes=told, dc_capacity_kw=11.0)
+    found = estimate.replaced(planes=told, dc_capacity_kw=11.0)
     assert nearest_order([each.plane for each in told], [EAST, WEST]) == (1, 0)
     errors = pair_errors(known(), found)
     assert errors.azimuth == pytest.approx((10.0, 3.0))
@@ -77,7 +78,7 @@ def test_an_axis_has_two_ends_and_coverage_shows_by_backtracking_alone(estimate,
         max_angle_interval=Interval(45.0, 65.0),
     )
     true = Tracker(axis_azimuth=269.0, backtrack=backtrack, gcr=0.35, max_angle=60.0)
-    found = replace(estimate, tracker=told, planes=(), dc_capacity_kw=9.0)
+    found = estimate.replaced(tracker=told, planes=(), dc_capacity_kw=9.0)
     errors = tracker_errors(known(tracker=true, planes=()), found)
     assert errors.axis == pytest.approx(2.0)
     assert errors.backtrack is backtrack
@@ -110,8 +111,8 @@ def test_a_mirrored_home_has_its_mornings_in_the_afternoon():
 
 
 def test_rows_of_sums_count_what_is_found_and_what_is_flagged(estimate):
-    two = replace(estimate, planes=(plane_of(EAST, 0.6), plane_of(WEST, 0.4)))
-    flagged = replace(estimate, flags=(Flag.PLANES_UNRESOLVED,))
+    two = estimate.replaced(planes=(plane_of(EAST, 0.6), plane_of(WEST, 0.4)))
+    flagged = estimate.replaced(flags=(Flag.PLANES_UNRESOLVED,))
     mirror = known(name="one, mirrored")
     lines = pair_lines([(known(), two), (mirror, flagged), (mirror, estimate)])
     assert lines[2].startswith("| all from 60° | 3 | 1 | 0.0 / 0.0 | 0.0 / 0.0 | 1 of 2 |")

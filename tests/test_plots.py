@@ -478,7 +478,7 @@ def test_a_trackers_model_turns_as_pvlib_turns_it() -> None:
         record, weather = with_power((normals(*angles)[None], 1.0))
         estimate = tracker_of(**FITTED)
         assert estimate.tracker is not None
-        estimate = replace(estimate, tracker=replace(estimate.tracker, backtrack=backtrack))
+        estimate = estimate.replaced(tracker=replace(estimate.tracker, backtrack=backtrack))
         data = seen_readings(record, SiteSkies.under(weather), estimate)
         missed = np.abs(data.modelled - data.power) / CAPACITY
         assert np.median(missed) < 0.002

@@ -70,7 +70,7 @@ def test_a_quantity_without_label_never_counts():
 
 def test_coverage_counts_intervals_that_pass_north_and_leaves_refusals_out():
     across = estimate_of(Plane(359.0, 33.0), azimuth_interval=Interval(355.0, 3.0))
-    beside = replace(across, azimuth_interval=Interval(350.0, 1.0))
+    beside = across.replaced(azimuth_interval=Interval(350.0, 1.0))
     found = coverage([across, beside, None], [case_of()] * 3)
     assert (found["azimuth"].held, found["azimuth"].count) == (1, 2)
     assert found["azimuth"].median_width == pytest.approx(9.5)
@@ -125,7 +125,7 @@ def test_tables_and_bars_say_what_was_missed():
     found = estimate_of(Plane(2.0, 33.0))
     good = {DECLARED: PeerResult(2.0, 30.0), REPAIRED: PeerResult(2.0, 30.0)}
     one = RealAnswer(case_of(), found, peers=good)
-    flagged = RealAnswer(case_of(), replace(found, flags=(Flag.SEASONAL_HAZE,)))
+    flagged = RealAnswer(case_of(), found.replaced(flags=(Flag.SEASONAL_HAZE,)))
     assert "| Sunveil | 0.0 / 0.0 | 3.0 / 3.0 | 0.0 / 0.0 |" in "\n".join(
         summary_lines({"all": [one]})
     )
@@ -156,7 +156,7 @@ def test_series_with_clock_faults_are_read_as_their_labels_say(tmp_path):
 
 def test_an_answer_that_a_wrong_clock_turned_needs_a_flag():
     near, far = (estimate_of(Plane(azimuth, 30.0)) for azimuth in (8.0, 30.0))
-    flagged = replace(far, flags=(Flag.CLOCK_DOUBTFUL,))
+    flagged = far.replaced(flags=(Flag.CLOCK_DOUBTFUL,))
     for found, mean, silent in (
         (near, "| 6.0 | 6 | met |", "none | none | met"),
         (far, "| 28.0 | 6 | MISSED |", "case | none | MISSED"),

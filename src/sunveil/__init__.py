@@ -26,7 +26,7 @@ if TYPE_CHECKING:
         TooLittleData,
         WeatherError,
     )
-    from sunveil.estimates.estimates_table import Estimate, FrameEstimates
+    from sunveil.estimates.estimates_table import Estimate, Estimates
     from sunveil.estimates.flags_and_quality import Flag
     from sunveil.estimates.household_load import HouseholdEstimate
     from sunveil.estimates.intervals_and_rounding import Interval
@@ -51,8 +51,8 @@ __all__ = [
     "BudgetExceeded",
     "Days",
     "Estimate",
+    "Estimates",
     "Flag",
-    "FrameEstimates",
     "HouseholdEstimate",
     "Interval",
     "LedgerConflict",
@@ -104,7 +104,7 @@ __getattr__ = lazy_names(
         ),
         "sunveil.estimates.estimates_table": (
             "Estimate",
-            "FrameEstimates",
+            "Estimates",
         ),
         "sunveil.estimates.flags_and_quality": ("Flag",),
         "sunveil.estimates.household_load": ("HouseholdEstimate",),

@@ -30,7 +30,7 @@ from sunveil.weather import clearsky
 TERMS = ReleaseTerms.of(Days(1), 20.0, choices=CHOICES)
 # No other number of a publication has these digits.
 SECRETS = (7.7731, 0.9173, 0.6421, 3.1737)
-HOME = HouseholdEstimate(((SECRETS[3],) * 24,) * 4, *SECRETS[:3])
+HOME = HouseholdEstimate(*SECRETS[:3], ((SECRETS[3],) * 24,) * 4)
 
 
 @pytest.fixture(scope="module")
@@ -147,9 +147,9 @@ def test_a_net_record_that_cannot_be_read_has_no_readings_rather_than_zeros(monk
 @pytest.fixture
 def estimates(tmp_path):
     """Write what was inferred of forty net meters, with their households."""
-    one = replace(pair_of(), planes=(), household=HOME, flags=(Flag.NET_METER, Flag.STORAGE))
+    one = pair_of().replaced(planes=(), household=HOME, flags=(Flag.NET_METER, Flag.STORAGE))
     rows = [
-        {**replace(one, system_id=f"customer-{number}").to_row(), "feeder": f"F{number % 2}"}
+        {**one.replaced(system_id=f"customer-{number}").to_row(), "feeder": f"F{number % 2}"}
         for number in range(40)
     ]
     path = tmp_path / "estimates.json"

@@ -17,8 +17,7 @@ from sunveil.errors import ParameterError
 from sunveil.privacy.guarantees import Guaranteed
 
 if TYPE_CHECKING:
-    from sunveil.estimates.estimates_table import FleetPlanes
-    from sunveil.estimates.read_write import FleetRows
+    from sunveil.estimates.read_write import FleetPlanes, FleetRows
     from sunveil.ledger.promises import Question
 
 Array = NDArray[np.float64]

@@ -13,8 +13,7 @@ from numpy.typing import NDArray
 
 from sunveil._options import check_fields, checked, whole
 from sunveil.errors import ParameterError
-from sunveil.estimates.estimates_table import MOUNTS
-from sunveil.estimates.read_write import FleetRows
+from sunveil.estimates.read_write import MOUNTS, FleetRows
 from sunveil.ledger.ledger import Ledger
 from sunveil.ledger.promises import Question, SystemHome
 from sunveil.privacy.discrete_noise import Counts, Sensitivity, Spending

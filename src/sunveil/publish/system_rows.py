@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 from sunveil._files import write_whole
 from sunveil._options import checked
 from sunveil.errors import ParameterError
-from sunveil.estimates.estimates_table import MOUNTS
+from sunveil.estimates.read_write import MOUNTS
 from sunveil.ledger.hash_chain import canonical, digest_of
 from sunveil.ledger.promises import Answer, Question, SystemHome, account_of
 from sunveil.ledger.statements import present_year
