@@ -108,7 +108,7 @@ def test_renewing_puts_the_real_output_in_place(tmp_path):
 
 def names_in_reference() -> list[str]:
     """Return the dotted names that the pages of the reference document."""
-    directive = re.compile(r"^\.\. auto\w+:: (\S+)$", re.MULTILINE)
+    directive = re.compile(r"^\.\. auto\w+:: ([\w.]+)(?:\(\))?$", re.MULTILINE)
     return [name for path in REFERENCE for name in directive.findall(read(path))]
 
 
