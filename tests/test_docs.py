@@ -52,14 +52,14 @@ def first_cells(text: str) -> set[str]:
     return {name for cell in cells for name in re.findall(r"\w+", cell)}
 
 
-def load_examples() -> ModuleType:
-    spec = importlib.util.spec_from_file_location("examples", DOCS / "examples.py")
+def load(path: Path) -> ModuleType:
+    spec = importlib.util.spec_from_file_location(path.stem, path)
     module = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(module)
     return module
 
 
-examples = load_examples()
+examples = load(DOCS / "examples.py")
 
 
 @pytest.fixture(scope="module")
@@ -108,7 +108,7 @@ def test_renewing_puts_the_real_output_in_place(tmp_path):
 
 def names_in_reference() -> list[str]:
     """Return the dotted names that the pages of the reference document."""
-    directive = re.compile(r"^\.\. auto\w+:: (\S+)$", re.MULTILINE)
+    directive = re.compile(r"^\.\. auto\w+:: ([\w.]+)(?:\(\))?$", re.MULTILINE)
     return [name for path in REFERENCE for name in directive.findall(read(path))]
 
 
@@ -203,6 +203,11 @@ def test_every_json_field_is_explained():
 def test_every_error_is_explained():
     told = first_cells(section(read(DOCS / "flags.md"), "Errors in Python"))
     assert told == {name for name in sunveil.__all__ if name in dir(sunveil.errors)}
+
+
+def test_the_tables_of_options_are_those_of_help():
+    page = read(DOCS / "cli.md")
+    assert load(DOCS / "commands.py").renewed(page) == page, "run docs/commands.py"
 
 
 def test_every_proof_that_the_code_names_is_a_page_and_every_page_is_named():
