@@ -190,42 +190,20 @@ class Tracker:
 
 @dataclass(frozen=True, slots=True)
 class SystemTruth:
-    """Everything that is true of a simulated system.
+    """Everything that is true of a simulated system."""
 
-    Parameters
-    ----------
-    system_id
-        Its name.
-    site
-        Where it is.
-    planes
-        Planes with the share of the capacity on each; the shares add up to 1.
-    dc_capacity_kw
-        DC nameplate capacity. [kW]
-    dc_ac_ratio
-        DC capacity over the inverter's AC limit.
-    losses
-        System losses, nominal inverter efficiency and temperature coefficient.
-    albedo
-        Reflectivity of the ground.
-    mount
-        How the modules are mounted: on a roof or on a rack.
-    tracker
-        What follows the sun, if anything does.
-    timezone
-        The clock on the wall.
-    """
-
-    system_id: str
-    site: Site
+    system_id: str  # its name
+    site: Site  # where it is
+    # Planes with the share of the capacity on each; the shares add up to 1
     planes: tuple[tuple[Plane, float], ...]
-    dc_capacity_kw: float
-    dc_ac_ratio: float = 1.2
+    dc_capacity_kw: float  # DC nameplate capacity [kW]
+    dc_ac_ratio: float = 1.2  # DC capacity over the inverter's AC limit
+    # System losses, nominal inverter efficiency and temperature coefficient
     losses: Losses = field(default_factory=Losses)
-    albedo: float = 0.2
-    mount: Mount = Mount.ROOF
-    tracker: Tracker | None = None
-    timezone: str = "UTC"
+    albedo: float = 0.2  # reflectivity of the ground
+    mount: Mount = Mount.ROOF  # how the modules are mounted: on a roof or on a rack
+    tracker: Tracker | None = None  # what follows the sun, if anything does
+    timezone: str = "UTC"  # the clock on the wall
 
     def __post_init__(self) -> None:
         check_fields(self)

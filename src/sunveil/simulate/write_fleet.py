@@ -122,6 +122,7 @@ _COLUMNS = {
     NetColumns.EXPORT: "Readings are what flows to the grid alone; generation meters send all.",
 }
 
+
 def make_description(spec: FleetSpec, truth: dict[str, Any], *, sky_minutes: int) -> str:
     """Return how a fleet was made, as JSON; no time and no machine is in it."""
     clocks = truth["clock"]
