@@ -30,9 +30,9 @@ from sunveil.plots.style import (
     new_row,
 )
 from sunveil.privacy.discrete_noise import Spending
-from sunveil.publication.published_tables import PARTS, Bins, groups_of
-from sunveil.publish.fleet_tables import dry_fleet_tables, fleet_tables
-from sunveil.publish.noisy_counts import agreed_counts, cell_counts, draw_counts
+from sunveil.publication.published_tables import PARTS, Bins
+from sunveil.publish.fleet_tables import TableChoices, expected_tables, fleet_tables
+from sunveil.publish.noisy_counts import agreed_counts, bin_counts, draw_counts, groups_of
 from sunveil.publish.rule_15_15 import Recovered, differencing_attack, rule_15_15
 from sunveil.simulate import draw_systems
 from sunveil.site import Array
@@ -93,7 +93,7 @@ def cells(cases: list[Case]) -> Iterator[str]:
                 }
                 found = agreed_counts(drawn, BINS, groups)
                 for name, table in found.items():
-                    true = cell_counts(case.rows, BINS, groups, table=name).values[:-1] / PARTS
+                    true = bin_counts(case.rows, BINS, groups, table=name).values[:-1] / PARTS
                     noisy.setdefault(name, []).append(rms(table.drawn.noisy.ravel() - true))
                     final.setdefault(name, []).append(rms(table.systems.ravel() - true))
             for name, table in found.items():
@@ -113,10 +113,13 @@ def quantiles(cases: list[Case]) -> Iterator[str]:
     yield "| fleet | quantity | stated: at most [ranks] | mean error with the grid's [ranks] |"
     yield "|---|---|---|---|"
     for case in cases:
-        stated = {each.value: each.error for each in dry_fleet_tables(bins=BINS, epsilon=EPSILON)}
+        stated = {
+            each.value: each.error
+            for each in expected_tables(TableChoices(bins=BINS, epsilon=EPSILON))
+        }
         missed: dict[str, list[float]] = {}
         for _ in range(20):
-            tables = fleet_tables(case.rows, bins=BINS, epsilon=EPSILON)
+            tables = fleet_tables(case.rows, TableChoices(bins=BINS, epsilon=EPSILON))
             for quantity, probability, value, _ in tables.tables[-1].rows:
                 share = float(np.mean(getattr(case.rows, quantity) <= value))
                 missed.setdefault(quantity, []).append(SYSTEMS * abs(share - probability))
@@ -131,11 +134,17 @@ def costs(cases: list[Case]) -> Iterator[str]:
     shape = " x ".join(map(str, BINS.shape))
     yield "| what | time [s] |"
     yield "|---|---|"
-    spent = timed(lambda: fleet_tables(rows, bins=BINS, epsilon=EPSILON, tables=("counts",)))
+    spent = timed(
+        lambda: fleet_tables(rows, TableChoices(bins=BINS, epsilon=EPSILON, tables=("counts",)))
+    )
     yield f"| counts of {shape} cells, with margins | {spent:.3f} |"
-    spent = timed(lambda: fleet_tables(rows, bins=BINS, epsilon=EPSILON))
+    spent = timed(lambda: fleet_tables(rows, TableChoices(bins=BINS, epsilon=EPSILON)))
     yield f"| everything | {spent:.3f} |"
-    spent = timed(lambda: fleet_tables(rows, bins=BINS, epsilon=EPSILON, key="feeder", keys=keys))
+    spent = timed(
+        lambda: fleet_tables(
+            rows, TableChoices(bins=BINS, epsilon=EPSILON, key="feeder", keys=keys)
+        )
+    )
     yield f"| everything, for each of {FEEDERS} feeders | {spent:.3f} |"
 
 
