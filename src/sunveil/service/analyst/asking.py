@@ -148,7 +148,7 @@ FIELD_WORDS = {
     "percents": "Percentiles",
 }
 
-# Median errors of estimates from net meters of real homes beside neighbours' loads: docs/measured.md,
+# Median errors of estimates from net meters of real homes with neighbours' loads: docs/measured.md,
 # `python -m benchmarks.net`, rounded up. [degrees, degrees, %]
 NET_AZIMUTH, NET_TILT, NET_CAPACITY = 5, 2, 4
 
