@@ -436,9 +436,7 @@ def _system(
     values, told = _values(own, unit)
     imported = None
     if own.imported is not None:
-        # some exports write what is given to the grid with a minus
         imported, more = _values(own.imported, unit)
-        values, imported = np.abs(values), np.abs(imported)
         told += more
     if not options.declared_only:
         problem = _problem(own, known, where=where)
