@@ -41,7 +41,7 @@ def main() -> None:
     assert estimate.plane.angle_to(TRUE) < 5.0, estimate
     assert "<table" in estimate._repr_html_()
     assert estimate.to_sam()[0]["system_capacity"] > 0.0
-    estimate.plot()["map"].get_figure(root=True).savefig("estimate.png")
+    estimate.plot().savefig("estimate.png")
     rows = [f"{time:%Y-%m-%dT%H:%MZ},{kw:.4f}" for time, kw in power.items()]
     Path("meters.csv").write_text("\n".join(["time,power_kw", *rows]) + "\n")
     print(estimate)

@@ -76,7 +76,7 @@ def tried(system: KnownNet, fault: ClockHypothesis) -> Iterator[ClockTried]:
             spent.append(time.process_time() - begin)
             off = found.surface_azimuth[0] - system.plane.surface_azimuth
             errors.append(abs((off + 180.0) % 360.0 - 180.0))
-        saving = SAVINGS[found.clock_saving[0]]
+        saving = SAVINGS[found.clock_daylight_saving[0]]
         told = ClockHypothesis(float(found.clock_offset_minutes[0]), saving)
         yield ClockTried(true, told, *errors, spent[1] - spent[0])
 

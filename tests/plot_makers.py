@@ -45,7 +45,7 @@ def sunny(days: int = 360) -> tuple[Record, Weather]:
 
 def estimate_of(plane: Plane = ROOF, **changes: object) -> Estimate:
     azimuth, tilt = plane.surface_azimuth, plane.surface_tilt
-    made = Estimate(
+    made = Estimate.of(
         system_id="roof",
         plane=plane,
         dc_capacity_kw=CAPACITY,
@@ -59,7 +59,7 @@ def estimate_of(plane: Plane = ROOF, **changes: object) -> Estimate:
         flags=(),
         assumptions=Assumptions(Losses(), 0.2, "perez-driesse", "clearsky", "default"),
     )
-    return replace(made, **changes)  # type: ignore[arg-type]
+    return made.replaced(**changes)
 
 
 def pair_of(
@@ -68,7 +68,8 @@ def pair_of(
     """Two planes as an engine would tell them, with the summed normal as the effective plane."""
     planes = tuple(
         PlaneEstimate(
-            plane=plane,
+            surface_azimuth=plane.surface_azimuth,
+            surface_tilt=plane.surface_tilt,
             share=part,
             dc_capacity_kw=part * CAPACITY,
             azimuth_interval=Interval(plane.surface_azimuth - 5.0, plane.surface_azimuth + 5.0),
@@ -121,7 +122,7 @@ def net_sunny() -> tuple[Record, Weather]:
 
 def net_of(**changes: object) -> Estimate:
     """A net meter whose household is known as it is."""
-    home = HouseholdEstimate(LOADS, 0.525, 0.31, 0.85)
+    home = HouseholdEstimate(0.525, 0.31, 0.85, LOADS)
     return estimate_of(**{"household": home, "flags": (Flag.NET_METER,), **changes})
 
 

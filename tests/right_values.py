@@ -16,7 +16,7 @@ import pandas as pd
 from plot_makers import GOLDEN, ROOF, estimate_of
 from sunveil._options import fits
 from sunveil.engine import SkyTable, make_sky_table
-from sunveil.estimates import Interval
+from sunveil.estimates import Estimates, Interval
 from sunveil.estimates.read_write import FleetRows
 from sunveil.example_publication import example_homes, example_power, example_tables
 from sunveil.grids import Grid, plane_grid
@@ -166,7 +166,6 @@ ELSEWHERE: dict[tuple[str, str], Callable[[], Any]] = {
     ("release", "protect"): lambda: Days(1),
     ("power", "weather"): lambda: "clearsky",
     ("plot_skyline", "estimate"): lambda: estimate_of(skyline=(10.0,) * 30),
-    ("FrameEstimates", "estimates"): lambda: (estimate_of(),),
 }
 # What is right for a parameter of a type, where an instance is quickly made.
 BY_TYPE: dict[Any, Callable[[], Any]] = {
@@ -186,6 +185,7 @@ BY_TYPE: dict[Any, Callable[[], Any]] = {
     FaultRates: FaultRates,
     FleetPower: functools.cache(example_power),
     FleetRows: functools.cache(lambda: example_homes(30, feeders=("a", "b"))),
+    Estimates: lambda: Estimates.gathered([estimate_of()]),
     FleetSpec: lambda: FleetSpec.of(1),
     Grid: lambda: plane_grid(45.0, 30.0),
     Guarantee: _guarantee,

@@ -39,7 +39,7 @@ STEPS = (
 
 @pytest.fixture
 def estimate() -> Estimate:
-    return Estimate(
+    return Estimate.of(
         system_id="roof",
         plane=Plane(182.3456, 21.2345),
         dc_capacity_kw=5.4321987,
@@ -108,8 +108,7 @@ def test_the_dictionary_names_every_assumption(estimate):
 
 
 def test_a_row_becomes_the_estimate_that_it_was_written_from(estimate):
-    whole = replace(
-        estimate,
+    whole = estimate.replaced(
         haze_summer=0.51234,
         haze_winter=0.71234,
         heat=1.2,
@@ -129,7 +128,7 @@ def test_a_row_becomes_the_estimate_that_it_was_written_from(estimate):
     assert back.trend_percent_per_year == -0.73
     assert back.flags == whole.flags
     assert back.clock == replace(whole.clock, gain=0.0)
-    rounded = replace(back, notes=())
+    rounded = back.replaced(notes=())
     assert Estimate.from_row(rounded.to_row(), rounded.assumptions) == rounded
 
 
@@ -141,8 +140,8 @@ def test_a_step_of_a_clock_is_read_as_it_is_written(date, minutes):
 
 
 def test_what_is_not_there_stays_away_in_a_row(estimate):
-    bare = replace(
-        estimate, ac_limit_kw=None, tilt_interval=Interval(math.nan, math.nan), haze_summer=None
+    bare = estimate.replaced(
+        ac_limit_kw=None, tilt_interval=Interval(math.nan, math.nan), haze_summer=None
     )
     row = bare.to_row()
     assert [row[name] for name in ("ac_limit_kw", "surface_tilt_low", "haze_summer")] == [None] * 3
@@ -178,7 +177,7 @@ def test_a_row_of_another_version_is_refused(estimate, name):
     ],
 )
 def test_quality_is_judged_by_flags_and_by_the_radius(estimate, flags, radius, quality, reason):
-    judged = replace(estimate, flags=flags, plane_error_degrees=radius)
+    judged = estimate.replaced(flags=flags, plane_error_degrees=radius)
     assert judged.quality is quality
     assert reason in judged.quality_reason
     assert judged.to_dict()["quality"] == quality
@@ -198,20 +197,38 @@ def test_the_worst_flag_is_the_reason():
 
 
 def test_haze_over_the_year_is_that_between_its_seasons(estimate):
-    hazy = replace(estimate, haze_summer=-0.2, haze_winter=0.8)
+    hazy = estimate.replaced(haze_summer=-0.2, haze_winter=0.8)
     assert hazy.haze == pytest.approx(0.3)
-    assert replace(hazy, haze_winter=None).haze is None
+    assert hazy.replaced(haze_winter=None).haze is None
 
 
 EAST = PlaneEstimate(
-    Plane(92.0, 31.0), 0.6, 3.26,
-    Interval(87.0, 97.0), Interval(29.0, 33.0), Interval(0.55, 0.65), Interval(3.0, 3.5),
-)  # fmt: skip
-WEST = replace(EAST, plane=Plane(271.0, 30.0), share=0.4, share_interval=Interval(0.35, 0.45))
+    surface_azimuth=92.0,
+    azimuth_interval=Interval(87.0, 97.0),
+    surface_tilt=31.0,
+    tilt_interval=Interval(29.0, 33.0),
+    share=0.6,
+    share_interval=Interval(0.55, 0.65),
+    dc_capacity_kw=3.26,
+    capacity_interval=Interval(3.0, 3.5),
+)
+WEST = replace(
+    EAST,
+    surface_azimuth=271.0,
+    surface_tilt=30.0,
+    share=0.4,
+    share_interval=Interval(0.35, 0.45),
+)
 TRACKER = TrackerEstimate(
-    178.0, True, 0.97, 0.381, 55.0,
-    Interval(177.0, 179.0), Interval(0.33, 0.43), Interval(45.0, 60.0),
-)  # fmt: skip
+    axis_azimuth=178.0,
+    axis_interval=Interval(177.0, 179.0),
+    backtrack=True,
+    backtrack_probability=0.97,
+    gcr=0.381,
+    gcr_interval=Interval(0.33, 0.43),
+    max_angle=55.0,
+    max_angle_interval=Interval(45.0, 60.0),
+)
 
 
 def test_an_estimate_of_one_plane_lists_that_plane(estimate):
@@ -222,20 +239,20 @@ def test_an_estimate_of_one_plane_lists_that_plane(estimate):
         estimate.tilt_interval,
     )
     # and the one that another plane was put in place of
-    moved = replace(estimate, plane=Plane(90.0, 10.0), dc_capacity_kw=2.0)
+    moved = estimate.replaced(plane=Plane(90.0, 10.0), dc_capacity_kw=2.0)
     assert [(each.plane, each.dc_capacity_kw) for each in moved.planes] == [(moved.plane, 2.0)]
-    assert replace(moved, tracker=TRACKER).planes == ()
-    assert replace(replace(moved, tracker=TRACKER), tracker=None).planes == moved.planes
+    assert moved.replaced(tracker=TRACKER).planes == ()
+    assert moved.replaced(tracker=TRACKER).replaced(tracker=None).planes == moved.planes
 
 
 def test_two_planes_stay_what_they_are_and_come_back_to_one(estimate):
-    pair = replace(estimate, planes=(EAST, WEST))
-    assert replace(pair, system_id="other").planes == (EAST, WEST)
-    assert replace(pair, planes=()).planes == estimate.planes
+    pair = estimate.replaced(planes=(EAST, WEST))
+    assert pair.replaced(system_id="other").planes == (EAST, WEST)
+    assert pair.replaced(planes=()).planes == estimate.planes
 
 
 def test_planes_and_trackers_become_json_with_intervals_as_pairs(estimate):
-    plain = replace(estimate, planes=(EAST, WEST)).to_dict()
+    plain = estimate.replaced(planes=(EAST, WEST)).to_dict()
     assert plain["tracker"] is None
     assert plain["planes"][1] == {
         "surface_azimuth": 271.0,
@@ -247,7 +264,7 @@ def test_planes_and_trackers_become_json_with_intervals_as_pairs(estimate):
         "dc_capacity_kw": 3.26,
         "dc_capacity_kw_interval": [3.0, 3.5],
     }
-    turned = replace(estimate, tracker=TRACKER).to_dict()
+    turned = estimate.replaced(tracker=TRACKER).to_dict()
     assert turned["planes"] == []
     assert turned["tracker"] == {
         "axis_azimuth": 178.0,
@@ -262,28 +279,27 @@ def test_planes_and_trackers_become_json_with_intervals_as_pairs(estimate):
     assert json.loads(json.dumps(turned)) == turned
 
 
-HOME = HouseholdEstimate(
-    ((0.5,) * 23 + (float("nan"),), (0.25,) * 24, (1.0,) * 24, (0.75,) * 24), 0.6123, 0.4, 0.5
-)
+LOADS = ((0.5,) * 23 + (float("nan"),), (0.25,) * 24, (1.0,) * 24, (0.75,) * 24)
+HOME = HouseholdEstimate(0.6123, 0.4, 0.5, LOADS)
 
 
 def test_a_household_is_told_in_json_and_never_in_a_repr(estimate):
-    told = replace(estimate, household=HOME).to_dict()["household_load"]
+    told = estimate.replaced(household=HOME).to_dict()["household_load"]
     assert (told["mean_load_kw"], told["self_consumption"], told["exporting"]) == (0.6123, 0.4, 0.5)
     assert [len(season) for season in told["load_kw"]] == [24] * 4
     assert told["load_kw"][0][-1] is None
     assert json.loads(json.dumps(told, allow_nan=False)) == told
     assert estimate.to_dict()["household_load"] is None
-    assert "0.6123" not in repr(replace(estimate, household=HOME))
+    assert "0.6123" not in repr(estimate.replaced(household=HOME))
 
 
 @pytest.mark.parametrize("reader", ["pyarrow", "pandas", "duckdb"])
 def test_planes_and_trackers_come_back_from_whoever_reads_the_table(estimate, tmp_path, reader):
     several = [
-        replace(estimate, planes=(EAST, WEST), skyline=(10.0, 20.0)),
-        replace(estimate, tracker=TRACKER),
-        replace(estimate, household=HOME),
-        replace(estimate, years=(YearEstimate(datetime.date(2019, 1, 1), 180.0, 20.0, 5.0),)),
+        estimate.replaced(planes=(EAST, WEST), skyline=(10.0, 20.0)),
+        estimate.replaced(tracker=TRACKER),
+        estimate.replaced(household=HOME),
+        estimate.replaced(years=(YearEstimate(datetime.date(2019, 1, 1), 180.0, 20.0, 5.0),)),
     ]
     path = tmp_path / "estimates.parquet"
     pq.write_table(pa.Table.from_pylist([each.to_row() for each in several]), path)
@@ -305,7 +321,7 @@ def test_planes_and_trackers_come_back_from_whoever_reads_the_table(estimate, tm
 def test_the_ratio_of_dc_to_ac_is_told_where_a_limit_shows(estimate):
     assert estimate.dc_ac_ratio == pytest.approx(5.4321987 / 4.4444444)
     assert estimate.to_dict()["dc_ac_ratio"] == 1.22
-    assert replace(estimate, ac_limit_kw=None).to_dict()["dc_ac_ratio"] is None
+    assert estimate.replaced(ac_limit_kw=None).to_dict()["dc_ac_ratio"] is None
 
 
 def test_assumptions_come_back_from_their_dictionary(estimate):
@@ -314,8 +330,8 @@ def test_assumptions_come_back_from_their_dictionary(estimate):
 
 
 def test_capacities_of_any_size_keep_five_digits(estimate):
-    large = replace(estimate, dc_capacity_kw=1153512.34, ac_limit_kw=None)
-    small = replace(estimate, dc_capacity_kw=0.00123456789)
+    large = estimate.replaced(dc_capacity_kw=1153512.34, ac_limit_kw=None)
+    small = estimate.replaced(dc_capacity_kw=0.00123456789)
     assert large.to_dict()["dc_capacity_kw"] == 1153500.0
     assert large.to_dict()["ac_limit_kw"] is None
     assert small.to_dict()["dc_capacity_kw"] == 0.0012346

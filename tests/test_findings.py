@@ -104,9 +104,9 @@ def test_capacities_have_three_digits(value: float, words: str) -> None:
 
 def test_of_a_flat_plane_it_is_said_that_it_may_be_several() -> None:
     assert flat_words(estimate_of()) == ""
-    flat = replace(estimate_of(), plane=Plane(180.0, 14.0))
+    flat = estimate_of().replaced(plane=Plane(180.0, 14.0))
     assert flat_words(flat) == "So flat, several planes that are lit together look like this one."
-    assert flat_words(replace(flat, planes=pair_of().planes)) == ""
+    assert flat_words(flat.replaced(planes=pair_of().planes)) == ""
     assert flat_words(tracker_of()) == ""
 
 
@@ -137,7 +137,7 @@ def test_a_net_meter_is_told_with_what_its_household_does() -> None:
         " in 85% of the readings by daylight. What it takes from the grid is not in the readings."
     )
     assert exporting.household is not None
-    unused = replace(exporting, household=replace(exporting.household, exporting=0.98))
+    unused = exporting.replaced(household=replace(exporting.household, exporting=0.98))
     assert household_words(unused).endswith("it is no net meter: infer it as it is.")
 
 

@@ -40,7 +40,7 @@ def test_a_clock_that_was_repaired_is_repaired_once(found: pd.DataFrame) -> None
     record = net_sunny()[0]
     fast = replace(record, times=record.times + np.timedelta64(90, "m"))
     clock = ClockFinding(90.0, Label.START)
-    other = sunveil.separate(fast, replace(HOME, clock=clock), **PLACE)
+    other = sunveil.separate(fast, HOME.replaced(clock=clock), **PLACE)
     pd.testing.assert_frame_equal(other, found)
 
 

@@ -49,11 +49,10 @@ print(f"as one plane: azimuth {found.surface_azimuth:.0f}°, tilt {found.surface
 # Into pvlib
 # ----------
 #
-# ``to_pvsystem`` gives the system as pvlib has it, with one array for each plane, and
-# ``to_modelchain`` the chain of models that runs it. Here it runs under the sky that made the
-# readings, on the clearest day of May.
+# ``to_pvlib`` gives pvlib's chain of models, whose ``system`` has one array for each plane. Here
+# it runs under the sky that made the readings, on the clearest day of May.
 
-chain = found.to_modelchain()
+chain = found.to_pvlib()
 weather = sky.true.to_frame()
 light = weather["ghi"]["2023-05"]
 day = light.groupby(light.index.date).sum().idxmax()

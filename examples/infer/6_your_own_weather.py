@@ -68,7 +68,7 @@ pd.DataFrame({**rows, "truth": truth}).T.round(2)
 # The same estimate, run by pvlib under the file's weather, against what the meter read in every
 # hour of the year. Under a clear sky the cloudy hours would all lie at the top.
 
-chain = own.to_modelchain()
+chain = own.to_pvlib()
 chain.run_model(table.assign(wind_speed=1.0))
 modelled = chain.results.ac.resample("1h").mean() / 1000
 chain.run_model(sunveil.get_weather("clearsky", site, "2023-01-01", "2024-01-01").to_frame())

@@ -15,7 +15,7 @@ from sunveil.estimates.planes_and_intervals import ClockStep, DaylightSaving
 from sunveil.meters import Label
 from sunveil.site import Losses, Plane
 
-ROOF = Estimate(
+ROOF = Estimate.of(
     system_id="roof",
     plane=Plane(161.2, 20.0),
     dc_capacity_kw=5.321,
@@ -65,15 +65,14 @@ def test_a_tracker_is_told_by_its_axis_and_how_far_it_turns():
 
 
 def test_a_narrow_interval_is_told_to_tenths():
-    narrow = replace(ROOF, tilt_interval=Interval(19.6, 20.4))
+    narrow = ROOF.replaced(tilt_interval=Interval(19.6, 20.4))
     assert "20.0° (19.6 to 20.4)" in show_estimates([narrow])
-    north = replace(ROOF, azimuth_interval=Interval(350.4, 9.6))
+    north = ROOF.replaced(azimuth_interval=Interval(350.4, 9.6))
     assert "161.2° (350 to 10)" in show_estimates([north])
 
 
 def test_a_table_fits_a_hundred_columns():
-    wide = replace(
-        ROOF,
+    wide = ROOF.replaced(
         system_id="sim-01",
         plane=Plane(340.6, 21.0),
         azimuth_interval=Interval(218.3, 298.1),
@@ -86,12 +85,12 @@ def test_a_table_fits_a_hundred_columns():
 
 
 def test_of_several_systems_it_is_said_what_quality_means_and_of_one_why():
-    alone, both = show_estimates([ROOF]), show_estimates([ROOF, replace(ROOF, system_id="b")])
+    alone, both = show_estimates([ROOF]), show_estimates([ROOF, ROOF.replaced(system_id="b")])
     assert "Quality good: the plane is known to within 2 degrees." in alone
     assert "Quality: good where" not in alone
     assert "Quality: good where the plane is known to within 7°, fair within 12°" in both
     assert "Quality good:" not in both
-    flagged = show_estimates([replace(ROOF, flags=(Flag.SEASONAL_HAZE,))])
+    flagged = show_estimates([ROOF.replaced(flags=(Flag.SEASONAL_HAZE,))])
     assert "Quality poor: seasonal_haze." in flagged
 
 
@@ -101,8 +100,8 @@ def test_what_the_method_saw_is_told_of_a_system_alone():
         YearEstimate(datetime.date(2016, 3, 9), 161.5, 20.8, 12.34),
     )
     skyline = (0.0,) * 20 + (20.0,) * 5 + (0.0,) * 5
-    seen = replace(
-        ROOF, clear_hours=1234.5, years=years, trend_percent_per_year=-0.74, skyline=skyline
+    seen = ROOF.replaced(
+        clear_hours=1234.5, years=years, trend_percent_per_year=-0.74, skyline=skyline
     )
     for line in (
         "It rests on 1,234 hours of clear days.",
@@ -126,24 +125,24 @@ def test_of_a_net_meter_alone_the_household_is_told_and_why_it_cannot_be_relied_
 
 
 def test_an_azimuth_that_could_be_any_is_said_to_be():
-    flat = replace(ROOF, azimuth_interval=Interval(0.0, 360.0))
+    flat = ROOF.replaced(azimuth_interval=Interval(0.0, 360.0))
     assert "161.2° (any)" in show_estimates([flat])
 
 
 def test_large_capacities_are_shown_without_decimals():
-    large = replace(ROOF, dc_capacity_kw=1153.5, capacity_interval=Interval(1100.2, 1201.9))
+    large = ROOF.replaced(dc_capacity_kw=1153.5, capacity_interval=Interval(1100.2, 1201.9))
     assert "1154 kW (1100 to 1202)" in show_estimates([large])
 
 
 @pytest.mark.parametrize("flag", Flag)
 def test_a_flag_is_explained_where_it_is_raised_and_only_there(flag):
-    assert FLAG_MEANINGS[flag] in show_estimates([replace(ROOF, flags=(flag,))])
+    assert FLAG_MEANINGS[flag] in show_estimates([ROOF.replaced(flags=(flag,))])
     assert FLAG_MEANINGS[flag] not in show_estimates([ROOF])
 
 
 def test_the_limit_of_a_clipping_inverter_is_told():
     assert "roof: its inverter gives 3.90 kW at most (DC/AC 1.36)." in show_estimates(
-        [replace(ROOF, ac_limit_kw=3.9, flags=(Flag.CLIPPING,))]
+        [ROOF.replaced(ac_limit_kw=3.9, flags=(Flag.CLIPPING,))]
     )
 
 
@@ -171,13 +170,13 @@ WINTER = ClockStep(datetime.date(2020, 1, 1), 0.0)
     ],
 )
 def test_a_repair_is_told_in_words(clock, words):
-    repaired = replace(ROOF, clock=clock, flags=(Flag.CLOCK_REPAIRED,))
+    repaired = ROOF.replaced(clock=clock, flags=(Flag.CLOCK_REPAIRED,))
     assert words in clock_sentence(repaired)
     assert words in show_estimates([repaired])
 
 
 def test_a_note_that_systems_share_is_told_once():
-    noted = [replace(ROOF, system_id=f"s{i}", notes=("gaps were left out",)) for i in range(7)]
+    noted = [ROOF.replaced(system_id=f"s{i}", notes=("gaps were left out",)) for i in range(7)]
     assert "all systems: gaps were left out." in show_estimates(noted)
     some = show_estimates([*noted, ROOF])
     assert "s0, s1, s2, s3, s4 and 2 more: gaps were left out." in some
@@ -185,7 +184,7 @@ def test_a_note_that_systems_share_is_told_once():
 
 
 def test_different_assumptions_are_all_named():
-    other = replace(ROOF, assumptions=replace(ROOF.assumptions, losses=Losses(system=0.1)))
+    other = ROOF.replaced(assumptions=replace(ROOF.assumptions, losses=Losses(system=0.1)))
     told = show_estimates([ROOF, other])
     assert "losses 5% (parts in --json), inverter" in told
     assert "losses 10%, inverter" in told

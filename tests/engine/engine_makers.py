@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pandas as pd
 
-from sunveil.engine import BlockEstimates
+from sunveil.engine import Estimates
 from sunveil.engine.power_model import UNLIMITED
 from sunveil.estimates import Flag
 from sunveil.estimates.flags_and_quality import flags_of
@@ -61,9 +61,9 @@ def pair_of(
     return np.concatenate([one[:3], two])
 
 
-def plane_of(found: BlockEstimates, place: int) -> Plane:
+def plane_of(found: Estimates, place: int) -> Plane:
     return Plane(float(found.surface_azimuth[place]), float(found.surface_tilt[place]))
 
 
-def flags(found: BlockEstimates, place: int) -> tuple[Flag, ...]:
+def flags(found: Estimates, place: int) -> tuple[Flag, ...]:
     return flags_of(int(found.flags[place]))

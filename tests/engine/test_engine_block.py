@@ -1,7 +1,6 @@
 from __future__ import annotations
 
 import warnings
-from dataclasses import fields
 from functools import partial
 
 import numpy as np
@@ -9,8 +8,8 @@ import pytest
 from engine_makers import PLANES, flags, plane_of, row_of, rows_of
 
 from sunveil.engine import (
-    BlockEstimates,
     EngineOptions,
+    Estimates,
     SkyTable,
     constants,
     infer,
@@ -22,6 +21,7 @@ from sunveil.engine import (
 from sunveil.engine.shading import prepare
 from sunveil.errors import ParameterError
 from sunveil.estimates import Flag
+from sunveil.estimates.estimates_table import KINDS
 from sunveil.estimates.flags_and_quality import (
     INFERRED,
     NO_FIT,
@@ -39,19 +39,19 @@ SMALL = 1e-4
 
 
 @pytest.fixture(scope="module")
-def four(denver, rows) -> BlockEstimates:
+def four(denver, rows) -> Estimates:
     return infer_block(rows, denver)
 
 
-def assert_same(one: BlockEstimates, other: BlockEstimates, *, within: float = SMALL) -> None:
+def assert_same(one: Estimates, other: Estimates, *, within: float = SMALL) -> None:
     """Two runs say the same of the same systems, to a fraction of what is printed."""
     assert len(one) == len(other)
-    for field in fields(BlockEstimates):
-        mine, theirs = getattr(one, field.name), getattr(other, field.name)
+    for name, column in KINDS.items():
+        mine, theirs = one.look(column), other.look(column)
         if mine.dtype.kind == "f":
-            np.testing.assert_allclose(mine, theirs, rtol=0.0, atol=within, err_msg=field.name)
+            np.testing.assert_allclose(mine, theirs, rtol=0.0, atol=within, err_msg=name)
         else:
-            np.testing.assert_array_equal(mine, theirs, err_msg=field.name)
+            np.testing.assert_array_equal(mine, theirs, err_msg=name)
 
 
 def test_simulated_planes_are_recovered(four):
@@ -60,12 +60,12 @@ def test_simulated_planes_are_recovered(four):
         assert plane_of(four, place).angle_to(Plane(*plane)) < 2.0
         assert four.dc_capacity_kw[place] == pytest.approx(6.0, rel=0.04)
         assert flags(four, place) == ()
-        assert four.tilt_low[place] < plane[1] < four.tilt_high[place]
-        assert four.capacity_low[place] < 6.0 < four.capacity_high[place]
+        assert four.surface_tilt_low[place] < plane[1] < four.surface_tilt_high[place]
+        assert four.dc_capacity_kw_low[place] < 6.0 < four.dc_capacity_kw_high[place]
         assert 0.0 < four.plane_error_degrees[place] < 6.0
         assert four.agreement[place] > 0.4
-        turn = (four.azimuth_high[place] - four.azimuth_low[place]) % 360.0
-        assert (plane[0] - four.azimuth_low[place]) % 360.0 < turn
+        turn = (four.surface_azimuth_high[place] - four.surface_azimuth_low[place]) % 360.0
+        assert (plane[0] - four.surface_azimuth_low[place]) % 360.0 < turn
     assert np.isnan(four.ac_limit_kw).all()
 
 
@@ -96,7 +96,7 @@ def test_a_system_does_not_depend_on_what_stands_beside_it(denver, rows, powers)
         [short, rows[3], fast, rows[0], np.minimum(rows[0], 3.0), weeks, rows[2], gaps, rows[1]]
     )
     found = infer_block(given, denver)
-    assert len(np.unique(found.lit)) > 4
+    assert len(np.unique(found.daylight_readings)) > 4
     for place in range(len(given)):
         alone = infer_block(given[place : place + 1], denver)
         assert_same(found.take(np.arange(len(given)) == place), alone, within=0.0)
@@ -106,7 +106,7 @@ def test_a_system_does_not_depend_on_what_stands_beside_it(denver, rows, powers)
 def test_an_estimate_that_is_no_number_is_no_estimate(denver, rows, monkeypatch):
     def broken(points, covariances):
         found = intervals_of(points, covariances)
-        found.capacity_high[1] = np.nan
+        found.dc_capacity_kw_high[1] = np.nan
         return found
 
     intervals_of = intervals.intervals_of
@@ -184,7 +184,7 @@ def test_strange_records_never_raise_and_leave_the_others_alone(name, four, denv
         assert 0.0 <= found.surface_azimuth[each] < 360.0
         assert found.dc_capacity_kw[each] > 0.0
         assert np.isfinite(found.plane_error_degrees[each])
-        assert found.capacity_low[each] < found.capacity_high[each] < np.inf
+        assert found.dc_capacity_kw_low[each] < found.dc_capacity_kw_high[each] < np.inf
 
 
 @pytest.mark.parametrize("factor", [1e30, 1e-30, 1e8, 1e-8])
@@ -201,10 +201,16 @@ def test_too_little_data_is_told_and_stops_nobody(four, denver, rows):
     found = infer_block(np.stack([empty, rows[0], dark, short]), denver)
     assert found.outcome.tolist() == [TOO_LITTLE, INFERRED, TOO_LITTLE, TOO_LITTLE]
     assert_same(found.take(found.outcome == INFERRED), four.take(np.arange(4) == 0))
-    told = reason(int(found.outcome[3]), int(found.lit[3]), source=denver.source)
-    assert told.startswith(f"there are {found.lit[3]} daylight readings")
+    told = reason(int(found.outcome[3]), int(found.daylight_readings[3]), source=denver.source)
+    assert told.startswith(f"there are {found.daylight_readings[3]} daylight readings")
     assert "60 are needed" in told
-    for field in ("surface_azimuth", "dc_capacity_kw", "tilt_low", "ac_limit_kw", "haze_winter"):
+    for field in (
+        "surface_azimuth",
+        "dc_capacity_kw",
+        "surface_tilt_low",
+        "ac_limit_kw",
+        "haze_winter",
+    ):
         assert np.isnan(getattr(found, field)[[0, 2, 3]]).all()
     assert found.flags[[0, 2, 3]].tolist() == [0, 0, 0]
 
@@ -237,7 +243,7 @@ def test_measured_weather_gives_the_planes_too(denver, rows, weathered):
     )
     part = infer_block(rows, march)
     assert (part.outcome == INFERRED).all()
-    assert (part.lit < 0.5 * found.lit).all()
+    assert (part.daylight_readings < 0.5 * found.daylight_readings).all()
 
 
 def test_clipping_shows_its_limit(denver, power_of):
@@ -269,7 +275,10 @@ def test_an_unknown_label_of_short_intervals_widens_the_azimuth(denver, power_of
     row = row_of(power_of(200.0, 30.0, step_minutes=15), grid)[None]
     sky = make_sky_table(denver.site, grid)
     told, untold = (infer_block(row, sky, label_known=known) for known in (True, False))
-    widths = [((each.azimuth_high - each.azimuth_low) % 360.0)[0] for each in (told, untold)]
+    widths = [
+        ((each.surface_azimuth_high - each.surface_azimuth_low) % 360.0)[0]
+        for each in (told, untold)
+    ]
     assert widths[1] > 1.2 * widths[0]
     assert plane_of(told, 0) == plane_of(untold, 0)
 
@@ -300,9 +309,9 @@ def test_places_beside_the_skys_own_turn_the_plane(four, denver, rows):
     assert_same_but_planes(west, four)
 
 
-def assert_same_but_planes(one: BlockEstimates, other: BlockEstimates) -> None:
+def assert_same_but_planes(one: Estimates, other: Estimates) -> None:
     names = ("outcome", "dc_capacity_kw", "haze_summer", "haze_winter", "heat", "agreement")
-    for name in (*names, "clear_hours", "skyline", "lit", "flags"):
+    for name in (*names, "clear_hours", "skyline", "daylight_readings", "flags"):
         np.testing.assert_array_equal(getattr(one, name), getattr(other, name))
 
 
@@ -336,7 +345,7 @@ def test_flags_are_bits_in_the_order_of_their_kind():
 
 
 def test_nothing_private_is_shown(four):
-    assert repr(four) == "BlockEstimates(4 systems, private)"
+    assert repr(four) == "Estimates(4 systems, private)"
 
 
 def test_options_that_cannot_be_are_refused():

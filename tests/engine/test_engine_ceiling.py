@@ -39,10 +39,10 @@ def test_the_capacity_of_two_axes_is_what_its_highest_powers_show(denver, power_
     found = infer_block(row[None], denver)
     assert {Flag.NOT_ONE_PLANE, Flag.CAPACITY_BOUNDED} <= set(flags(found, 0))
     assert found.dc_capacity_kw[0] == pytest.approx(KW, rel=0.15)
-    assert found.capacity_low[0] < KW < found.capacity_high[0]
+    assert found.dc_capacity_kw_low[0] < KW < found.dc_capacity_kw_high[0]
     # and its plane may be any
-    assert (found.tilt_low[0], found.tilt_high[0]) == (0.0, 90.0)
-    assert (found.azimuth_low[0], found.azimuth_high[0]) == (0.0, 360.0)
+    assert (found.surface_tilt_low[0], found.surface_tilt_high[0]) == (0.0, 90.0)
+    assert (found.surface_azimuth_low[0], found.surface_azimuth_high[0]) == (0.0, 360.0)
     assert found.plane_error_degrees[0] == 90.0
 
 
@@ -163,10 +163,10 @@ def test_intervals_of_what_was_excluded_hold_any_plane(fit):
         ours, theirs = getattr(found, field.name), getattr(spread, field.name)
         np.testing.assert_array_equal(ours[[0, 2]], theirs[[0, 2]])
         assert (ours[[1, 3]] != theirs[[1, 3]]).all()
-    np.testing.assert_allclose(found.capacity_low[[1, 3]], SHOWN_LOW * shown[[1, 3]])
+    np.testing.assert_allclose(found.dc_capacity_kw_low[[1, 3]], SHOWN_LOW * shown[[1, 3]])
     # the highest powers of a few weeks show little
-    assert found.capacity_high[1] == pytest.approx(SHOWN_HIGH * 2.0)
-    assert found.capacity_high[3] == pytest.approx(SHORTLY_SHOWN * 4.0)
+    assert found.dc_capacity_kw_high[1] == pytest.approx(SHOWN_HIGH * 2.0)
+    assert found.dc_capacity_kw_high[3] == pytest.approx(SHORTLY_SHOWN * 4.0)
 
 
 def test_what_nothing_speaks_against_may_be_as_large_as_it_was_fitted(fit):

@@ -228,11 +228,11 @@ def test_smog_makes_a_tilt_steeper_at_most(denver, prepared, model, smoggy):
     rows[:, prepared.slot] = np.stack([model, smoggy])[:, : len(prepared.slot)]
     found = infer_block(rows, denver)
     assert [Flag.SEASONAL_HAZE in flags(found, place) for place in (0, 1)] == [False, True]
-    up = found.tilt_high - found.surface_tilt
-    down = found.surface_tilt - found.tilt_low
+    up = found.surface_tilt_high - found.surface_tilt
+    down = found.surface_tilt - found.surface_tilt_low
     assert up[1] > up[0] + 0.9 * HIDDEN_TILT
     assert down[1] == pytest.approx(down[0], abs=1.5)
-    assert found.tilt_high[1] <= 90.0
+    assert found.surface_tilt_high[1] <= 90.0
     assert found.plane_error_degrees[1] >= up[1] > found.plane_error_degrees[0]
 
 

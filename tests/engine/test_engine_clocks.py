@@ -82,7 +82,7 @@ def test_hours_and_daylight_saving_are_repaired(denver, powers):
     ]
     found = infer_block(rows_of(moved, denver.grid), denver)
     assert found.clock_offset_minutes.tolist() == [60, -60, 60, 300, -420, 0, 0, 0]
-    kinds = [SAVINGS[place] for place in found.clock_saving]
+    kinds = [SAVINGS[place] for place in found.clock_daylight_saving]
     assert kinds == [DECLARED.saving] * 5 + [LEFT_IN, TWICE, DECLARED.saving]
     for place, own in enumerate((0, 1, 2, 3, 0, 2, 0, 1)):
         assert plane_of(found, place).angle_to(Plane(*PLANES[own])) < 2.5
@@ -137,7 +137,7 @@ def test_a_label_that_light_cannot_tell_is_said_to_be_unknown(denver, powers):
     assert Flag.LABEL_UNKNOWN in flags(open_, 0)
     assert flags(open_, 1) == ()
     assert flags(declared, 0) == (Flag.CLOCK_UNCHECKED,)
-    widths = [(e.azimuth_high - e.azimuth_low) % 360.0 for e in (declared, open_)]
+    widths = [(e.surface_azimuth_high - e.surface_azimuth_low) % 360.0 for e in (declared, open_)]
     assert widths[1][0] > 2.0 * widths[0][0]
     assert widths[1][1] == widths[0][1]
 
@@ -149,11 +149,11 @@ def test_the_azimuths_interval_holds_the_answers_of_all_three_labels(denver, pow
     ours = [make_sky_table(denver.site, grid.moved(seconds)) for seconds in (-450, 0, 450)]
     found = infer_block(rows, ours[1], label_known=False)
     assert flags(found, 0) == (Flag.LABEL_UNKNOWN,)
-    width = (found.azimuth_high[0] - found.azimuth_low[0]) % 360.0
+    width = (found.surface_azimuth_high[0] - found.surface_azimuth_low[0]) % 360.0
     answers = [infer_block(rows, sky).surface_azimuth[0] for sky in ours]
     assert max(answers) - min(answers) > 4.0
     for answer in answers:
-        assert (answer - found.azimuth_low[0]) % 360.0 < width
+        assert (answer - found.surface_azimuth_low[0]) % 360.0 < width
     # not wider than it need be
     assert width < 2.5 * (max(answers) - min(answers)) + 6.0
 

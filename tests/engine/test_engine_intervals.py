@@ -29,7 +29,7 @@ def spread(azimuth: float, tilt: float, *, angle: float = 1.0, capacity: float =
 
 
 def width(found: Intervals) -> float:
-    turn = float(found.azimuth_high[0] - found.azimuth_low[0])
+    turn = float(found.surface_azimuth_high[0] - found.surface_azimuth_low[0])
     return turn if turn >= 360.0 else turn % 360.0
 
 
@@ -62,13 +62,13 @@ def test_intervals_are_those_of_many_normal_draws(azimuth, tilt, east, north, to
     turned = (azimuths - azimuth + 180.0) % 360.0 - 180.0
     scale = max(east, north)
     low, high = np.quantile(tilts, [0.05, 0.95])
-    assert found.tilt_low[0] == pytest.approx(low, abs=0.3 * scale)
-    assert found.tilt_high[0] == pytest.approx(high, abs=0.3 * scale)
+    assert found.surface_tilt_low[0] == pytest.approx(low, abs=0.3 * scale)
+    assert found.surface_tilt_high[0] == pytest.approx(high, abs=0.3 * scale)
     low, high = np.quantile(turned, [0.05, 0.95])
     loose = np.degrees(0.4 * scale / tilt)
     mine = [
         (each[0] - azimuth + 180.0) % 360.0 - 180.0
-        for each in (found.azimuth_low, found.azimuth_high)
+        for each in (found.surface_azimuth_low, found.surface_azimuth_high)
     ]
     assert mine == pytest.approx([low, high], abs=loose)
     cosines = normals(azimuths, tilts) @ normals(np.array([azimuth]), np.array([tilt]))[0]
@@ -78,17 +78,19 @@ def test_intervals_are_those_of_many_normal_draws(azimuth, tilt, east, north, to
 
 def test_one_degree_of_doubt_is_three_degrees_of_interval():
     found = spread(180.0, 30.0)
-    assert found.tilt_high[0] - found.tilt_low[0] == pytest.approx(2 * 1.645, rel=0.06)
+    assert found.surface_tilt_high[0] - found.surface_tilt_low[0] == pytest.approx(
+        2 * 1.645, rel=0.06
+    )
     assert width(found) == pytest.approx(2 * 1.645 * np.degrees(1.0 / 30.0), rel=0.08)
-    assert found.capacity_high[0] / 5.0 == pytest.approx(np.exp(1.645 * 0.02))
-    assert found.capacity_low[0] / 5.0 == pytest.approx(np.exp(-1.645 * 0.02))
+    assert found.dc_capacity_kw_high[0] / 5.0 == pytest.approx(np.exp(1.645 * 0.02))
+    assert found.dc_capacity_kw_low[0] / 5.0 == pytest.approx(np.exp(-1.645 * 0.02))
 
 
 @pytest.mark.parametrize("tilt", [0.0, 0.3])
 def test_a_flat_plane_may_face_anywhere(tilt):
     found = spread(180.0, tilt)
-    assert (found.azimuth_low[0], found.azimuth_high[0]) == (0.0, 360.0)
-    assert 0.0 <= found.tilt_low[0] <= tilt <= found.tilt_high[0]
+    assert (found.surface_azimuth_low[0], found.surface_azimuth_high[0]) == (0.0, 360.0)
+    assert 0.0 <= found.surface_tilt_low[0] <= tilt <= found.surface_tilt_high[0]
 
 
 def test_the_azimuth_interval_widens_as_a_plane_flattens():
@@ -99,12 +101,12 @@ def test_the_azimuth_interval_widens_as_a_plane_flattens():
 
 def test_an_interval_may_pass_north():
     found = spread(1.0, 30.0, angle=2.0)
-    assert found.azimuth_low[0] > 350.0
-    assert found.azimuth_high[0] < 10.0
+    assert found.surface_azimuth_low[0] > 350.0
+    assert found.surface_azimuth_high[0] < 10.0
 
 
 def test_a_steep_plane_stays_within_the_vertical():
-    assert spread(180.0, 89.0, angle=3.0).tilt_high[0] <= 90.0
+    assert spread(180.0, 89.0, angle=3.0).surface_tilt_high[0] <= 90.0
 
 
 def test_a_system_has_the_same_intervals_alone_and_among_others():
@@ -112,8 +114,8 @@ def test_a_system_has_the_same_intervals_alone_and_among_others():
     covariance = np.array([np.eye(7), 4.0 * np.eye(7)])
     both = intervals_of(points, covariance)
     alone = intervals_of(points[1:], covariance[1:])
-    assert both.tilt_high[1] == alone.tilt_high[0]
-    assert both.azimuth_low[1] == alone.azimuth_low[0]
+    assert both.surface_tilt_high[1] == alone.surface_tilt_high[0]
+    assert both.surface_azimuth_low[1] == alone.surface_azimuth_low[0]
 
 
 POINTS = np.array([point_of(180.0, 30.0), point_of(90.0, 20.0), point_of(225.0, 5.0)])
@@ -182,11 +184,11 @@ def test_readings_that_say_nothing_give_wide_intervals():
     )
     found = intervals_of(points, total)
     assert found.plane_error_degrees[0] > 60.0
-    assert found.capacity_high[0] / found.capacity_low[0] > 1000.0
+    assert found.dc_capacity_kw_high[0] / found.dc_capacity_kw_low[0] > 1000.0
 
 
 def test_a_plane_that_may_as_well_be_flat_has_tilts_from_zero(denver, power_of):
     found = infer_block(rows_of([power_of(150.0, 2.0), power_of(150.0, 15.0)], denver.grid), denver)
     assert found.plane_error_degrees[0] > found.surface_tilt[0] > 0.5
-    assert found.tilt_low[0] == 0.0 < found.surface_tilt[0] < found.tilt_high[0]
-    assert found.tilt_low[1] > 8.0
+    assert found.surface_tilt_low[0] == 0.0 < found.surface_tilt[0] < found.surface_tilt_high[0]
+    assert found.surface_tilt_low[1] > 8.0

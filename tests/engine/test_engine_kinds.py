@@ -8,7 +8,7 @@ import pandas as pd
 import pytest
 from engine_makers import PLANES, flags, rows_of
 
-from sunveil.engine import BlockEstimates, infer_block, make_sky_table
+from sunveil.engine import Estimates, infer_block, make_sky_table
 from sunveil.engine.coarse_search import search
 from sunveil.engine.constants import SystematicErrors
 from sunveil.engine.final_fit import fit_finally
@@ -40,7 +40,7 @@ def powers_of_pairs(power_of) -> list[pd.Series]:
 
 
 @pytest.fixture(scope="module")
-def found(denver, powers_of_pairs, powers) -> BlockEstimates:
+def found(denver, powers_of_pairs, powers) -> Estimates:
     """Three pairs, and then the four single planes of other tests."""
     return infer_block(rows_of([*powers_of_pairs, *powers], denver.grid), denver)
 
@@ -71,7 +71,7 @@ def test_the_whole_is_the_sum_of_its_planes(found, place):
     total = found.dc_capacity_kw[place]
     assert total == pytest.approx(6.0, rel=0.12)
     assert sum(each.dc_capacity_kw for each in found.planes[place]) == pytest.approx(total)
-    assert found.capacity_low[place] < total < found.capacity_high[place]
+    assert found.dc_capacity_kw_low[place] < total < found.dc_capacity_kw_high[place]
     # the model of both explains as much as one plane does where there is one
     assert found.agreement[place] > 0.9 * found.agreement[len(PAIRS) :].min()
 

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from net_makers import ZONE, load_of
 
-from sunveil.engine import BlockEstimates, SkyTable, infer_net_block, make_sky_table
+from sunveil.engine import Estimates, SkyTable, infer_net_block, make_sky_table
 from sunveil.engine.shading import PreparedSky
 from sunveil.estimates import Flag
 from sunveil.estimates.flags_and_quality import INFERRED, NO_WEATHER, NOT_NET, flags_of
@@ -20,24 +20,24 @@ def net(rows: np.ndarray, prepared: PreparedSky) -> np.ndarray:
 
 
 @pytest.fixture(scope="module")
-def found(net: np.ndarray, denver: SkyTable) -> BlockEstimates:
+def found(net: np.ndarray, denver: SkyTable) -> Estimates:
     return infer_net_block(net, denver, timezone=ZONE)
 
 
-def test_each_system_of_a_block_is_inferred(found: BlockEstimates) -> None:
+def test_each_system_of_a_block_is_inferred(found: Estimates) -> None:
     assert found.outcome.tolist() == [INFERRED, INFERRED, NOT_NET]
     assert found.surface_azimuth[:2] == pytest.approx([180.0, 262.0], abs=8.0)
     assert found.surface_tilt[:2] == pytest.approx([25.0, 33.0], abs=5.0)
     assert found.dc_capacity_kw[:2] == pytest.approx(6.0, rel=0.12)
-    assert (found.capacity_low[:2] < 6.0).all()
-    assert (found.capacity_high[:2] > 6.0).all()
+    assert (found.dc_capacity_kw_low[:2] < 6.0).all()
+    assert (found.dc_capacity_kw_high[:2] > 6.0).all()
     assert all(Flag.NET_METER in flags_of(int(bits)) for bits in found.flags[:2])
     assert found.household[0].exporting > 0.4
     assert found.household[2] is None
 
 
 def test_no_answer_depends_on_the_others(
-    net: np.ndarray, found: BlockEstimates, denver: SkyTable
+    net: np.ndarray, found: Estimates, denver: SkyTable
 ) -> None:
     alone = infer_net_block(net[1:2], denver, timezone=ZONE)
     assert alone.surface_azimuth[0] == found.surface_azimuth[1]
@@ -45,7 +45,7 @@ def test_no_answer_depends_on_the_others(
 
 
 def test_systems_stand_where_their_places_are(
-    net: np.ndarray, found: BlockEstimates, denver: SkyTable
+    net: np.ndarray, found: Estimates, denver: SkyTable
 ) -> None:
     places = Places(np.array([39.7]), np.array([-105.0]), np.array([2600.0]))
     higher = infer_net_block(net[:1], denver, timezone=ZONE, places=places)

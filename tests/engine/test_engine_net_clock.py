@@ -43,7 +43,7 @@ def test_daylight_saving_left_in_is_found(
 ) -> None:
     undone = ClockHypothesis(0.0, DaylightSaving.APPLIED_TWICE)
     found = infer_net_block(stamped(net, prepared, undone), denver, timezone=ZONE)
-    assert SAVINGS[found.clock_saving[0]] is DaylightSaving.LEFT_IN
+    assert SAVINGS[found.clock_daylight_saving[0]] is DaylightSaving.LEFT_IN
     assert found.clock_offset_minutes[0] == 0.0
     assert found.surface_azimuth[0] == pytest.approx(180.0, abs=8.0)
 
@@ -51,7 +51,7 @@ def test_daylight_saving_left_in_is_found(
 def test_a_right_clock_stays(net: np.ndarray, denver: SkyTable) -> None:
     found = infer_net_block(net[None, :], denver, timezone=ZONE)
     assert found.clock_offset_minutes[0] == 0.0
-    assert found.clock_saving[0] == 0
+    assert found.clock_daylight_saving[0] == 0
     assert Flag.CLOCK_REPAIRED not in flags_of(int(found.flags[0]))
 
 

@@ -201,8 +201,8 @@ def test_any_place_and_length_ends_in_an_outcome(denver, rows, latitude, days):
     given = np.stack([rows[0], np.ones(8760), np.zeros(8760), noise()]).astype(np.float32)
     found = infer_block(given[:, : 24 * days], make_sky_table(Site(latitude, 10.0, 0.0), grid))
     inferred = found.outcome == INFERRED
-    assert np.isfinite(found.capacity_high[inferred]).all()
-    assert (found.capacity_low[inferred] > 0.0).all()
+    assert np.isfinite(found.dc_capacity_kw_high[inferred]).all()
+    assert (found.dc_capacity_kw_low[inferred] > 0.0).all()
     assert (found.outcome[1:3] != INFERRED).all()
 
 

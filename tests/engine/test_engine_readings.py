@@ -88,7 +88,7 @@ def test_readings_are_laid_onto_the_usable_intervals():
     np.testing.assert_array_equal(found.have[0, :5], [1, 1, 0, 1, 1])
     assert found.power[:, 5:].sum() == found.have[:, 5:].sum() == 0.0
     assert found.count.tolist() == [4, 0]
-    assert found.lit.tolist() == [3, 0]
+    assert found.daylight_readings.tolist() == [3, 0]
     # the day of the missing reading has none
     assert found.days.tolist() == [2, 0]
     assert found.bright[1] == found.top[1] == 0.0

@@ -8,7 +8,6 @@ from sunveil.engine import infer_block
 from sunveil.engine.coarse_search import padded, search
 from sunveil.engine.final_fit import fit_finally
 from sunveil.engine.shading import ELEVATION_STEP, FEWEST, LAYERS, find_shade, sky_patches
-from sunveil.estimates.estimates_table import skyline_of
 from sunveil.estimates.planes_and_intervals import AZIMUTH_STEP, COLUMNS
 from sunveil.simulate import western_horizon
 from sunveil.site import Plane
@@ -118,8 +117,8 @@ def test_a_known_horizon_is_the_skyline(power_of, denver, rows):
     far = (sectors < 240.0 - AZIMUTH_STEP) | (sectors >= 300.0 + AZIMUTH_STEP)
     assert not found.skyline[0, far].any()
     assert not found.skyline[1].any()
-    assert skyline_of(found.skyline[1]) == ()
-    assert skyline_of(found.skyline[0]) == tuple(found.skyline[0].tolist())
+    assert found[1].skyline == ()
+    assert found[0].skyline == tuple(found.skyline[0].tolist())
 
 
 def test_a_plane_behind_a_horizon_is_inferred_without_it(power_of, denver):

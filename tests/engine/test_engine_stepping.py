@@ -42,7 +42,7 @@ def test_a_clock_that_was_set_is_repaired_on_both_sides(denver, powers):
     offsets = [[step.offset_minutes for step in steps] for steps in found.clock_steps]
     assert offsets == [[60.0], [-60.0], [60.0], [-60.0, 0.0]]
     assert found.clock_offset_minutes.tolist() == [0.0] * 4
-    assert found.clock_saving.tolist() == [0] * 4
+    assert found.clock_daylight_saving.tolist() == [0] * 4
     for place, plane in enumerate(PLANES):
         assert plane_of(found, place).angle_to(Plane(*plane)) < 2.5
         assert flags(found, place) == (Flag.CLOCK_REPAIRED,)
@@ -61,7 +61,7 @@ def test_right_clocks_and_saved_daylight_have_no_steps(denver, rows, powers):
     saved = rows_of([daylight_saving_stamps(powers[2], "America/Denver")], denver.grid)
     found = infer_block(np.concatenate([rows, saved]), denver)
     assert found.clock_steps.tolist() == [()] * 5
-    assert found.clock_saving[4] == list(DaylightSaving).index(DaylightSaving.LEFT_IN)
+    assert found.clock_daylight_saving[4] == list(DaylightSaving).index(DaylightSaving.LEFT_IN)
 
 
 def test_steps_must_explain_the_light_and_no_less_of_the_energy(prepared, powers):

@@ -51,7 +51,7 @@ def test_trackers_are_told_with_their_axis_and_capacity(found):
         assert found.surface_azimuth[place] == tracker.axis_azimuth
         assert found.surface_tilt[place] == 0.0
         assert found.dc_capacity_kw[place] == pytest.approx(6.0, rel=0.08)
-        assert found.capacity_low[place] < 6.0 < found.capacity_high[place]
+        assert found.dc_capacity_kw_low[place] < 6.0 < found.dc_capacity_kw_high[place]
         assert found.agreement[place] > 0.4
 
 

@@ -274,10 +274,10 @@ def test_an_inference_tells_what_the_years_say(long, rows):
         assert year.dc_capacity_kw == pytest.approx(5.0, rel=0.02)
     assert spoiled[1].surface_tilt == pytest.approx(42.0, abs=2.0)
     assert len(gap) == 2
-    assert found.trend[0] == pytest.approx(0.0, abs=0.2)
-    assert found.trend[2] == pytest.approx(-2.0, abs=0.3)
+    assert found.trend_percent_per_year[0] == pytest.approx(0.0, abs=0.2)
+    assert found.trend_percent_per_year[2] == pytest.approx(-2.0, abs=0.3)
     assert fading[2].dc_capacity_kw < 0.98 * fading[0].dc_capacity_kw
-    assert np.isnan(found.trend[3])
+    assert np.isnan(found.trend_percent_per_year[3])
     # years that lie apart make the intervals wide
     radius = found.plane_error_degrees
     assert radius[1] > 1.5 * radius[0]

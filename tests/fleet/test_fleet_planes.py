@@ -8,14 +8,17 @@ import pyarrow.parquet as pq
 import pytest
 
 from sunveil.errors import ParameterError, SourceError
-from sunveil.estimates.estimates_table import (
+from sunveil.estimates.read_write import (
     MOUNTS,
+    RUN,
+    SUMMARY,
     FleetPlanes,
+    FleetRows,
     planes_of_column,
+    read_fleet,
     trackers_of_column,
     untold_of_column,
 )
-from sunveil.estimates.read_write import RUN, SUMMARY, FleetRows, read_fleet
 
 EAST = {"surface_azimuth": 92.0, "surface_tilt": 31.0, "share": 0.6}
 WEST = {"surface_azimuth": 271.0, "surface_tilt": 30.0, "share": 0.4}

@@ -2,7 +2,6 @@ from __future__ import annotations
 
 import datetime as dt
 import json
-from dataclasses import fields, replace
 from decimal import Decimal
 from pathlib import Path
 
@@ -13,11 +12,11 @@ import pytest
 from hypothesis import assume, example, given
 from hypothesis import strategies as st
 
-from sunveil.engine import BlockEstimates
 from sunveil.errors import ParameterError, SourceError
 from sunveil.estimates import (
     Assumptions,
     Estimate,
+    Estimates,
     Flag,
     HouseholdEstimate,
     Interval,
@@ -25,19 +24,18 @@ from sunveil.estimates import (
     TrackerEstimate,
     YearEstimate,
 )
-from sunveil.estimates.estimates_table import ESTIMATES, estimates_table, write_table
+from sunveil.estimates.columns import Number, OptionalNumber, objects
+from sunveil.estimates.estimates_table import ESTIMATES, KINDS, write_table
 from sunveil.estimates.flags_and_quality import flag_bits
 from sunveil.estimates.inference_options import FleetSettings
 from sunveil.estimates.planes_and_intervals import ClockStep
 from sunveil.estimates.read_write import FleetRows, read_assumptions, read_fleet
-from sunveil.fleet.blocks import BlockFrame
 from sunveil.fleet.systems_table import SystemTable
-from sunveil.inference.fleet_part import Fitted
-from sunveil.meters import Label
-from sunveil.site import Losses, Mount, Plane, TimeGrid
+from sunveil.inference.fleet_part import estimates_table
+from sunveil.site import Losses, Mount, Plane
 
 HEADER = "system_id,surface_azimuth,surface_tilt,dc_capacity_kw"
-KINDS = ("json", "csv", "parquet")
+FORMATS = ("json", "csv", "parquet")
 
 ROWS = [
     {"system_id": "a", "surface_azimuth": 180.0, "surface_tilt": 20.0, "dc_capacity_kw": 5.0},
@@ -242,7 +240,7 @@ def test_json_csv_and_parquet_give_the_same_rows(tmp_path):
     (tmp_path / "e.csv").write_text("\n".join([";".join(rows[0]), *lines]) + "\n")
     with duckdb.connect() as base:
         base.execute(f"COPY (FROM '{tmp_path}/e.json') TO '{tmp_path}/e.parquet'")
-    found = [read_fleet(tmp_path / f"e.{kind}", keys=["feeder"]) for kind in KINDS]
+    found = [read_fleet(tmp_path / f"e.{kind}", keys=["feeder"]) for kind in FORMATS]
     for each in found:
         assert each.system_ids == ("a", "b")
         assert each.surface_azimuth.tolist() == [180.0, 90.0]
@@ -305,50 +303,43 @@ def test_a_system_without_a_usable_name_is_refused(tmp_path):
         read_fleet(path)
 
 
-def of_objects(*values: object) -> np.ndarray:
-    made = np.empty(len(values), dtype=object)
-    made[:] = values
-    return made
+NUMBERS = [
+    name
+    for name, each in KINDS.items()
+    if isinstance(each, (Number, OptionalNumber)) and each.digits is not None
+]
+NEAR = Interval(1.23456, 2.34567)
 
 
-def some_estimates() -> BlockEstimates:
+def some_estimates() -> Estimates:
     """Two systems: one of which the method saw nothing, and one of several years under a hill."""
-    columns = {each.name: np.array([1.2345, 2.3456]) for each in fields(BlockEstimates)}
+    numbers = {name: np.array([1.2345, 2.3456]) for name in NUMBERS}
     first, second = (dt.date(year, 3, 1) for year in (2019, 2020))
     years = (YearEstimate(first, 181.0, 20.5, 5.1), YearEstimate(second, 183.0, 21.5, 5.2))
     skyline = np.zeros((2, 30), dtype=np.float32)
     skyline[1, 20:24] = 15.0
-    hazy = flag_bits(Flag.SEASONAL_HAZE, np.array([False, True]))
-    return BlockEstimates(
-        **columns
+    return Estimates.of(
+        **numbers
         | {
-            "outcome": np.zeros(2, dtype=np.uint8),
             "ac_limit_kw": np.array([np.nan, 4.0]),
-            "trend": np.array([np.nan, -0.512]),
-            "clock_offset_minutes": np.zeros(2),
-            "clock_saving": np.zeros(2, dtype=np.int8),
-            "lit": np.full(2, 4000, dtype=np.int32),
+            "trend_percent_per_year": np.array([np.nan, -0.512]),
             "skyline": skyline,
-            "years": of_objects((), years),
-            "planes": of_objects((), ()),
-            "tracker": of_objects(None, None),
-            "household": of_objects(None, None),
-            "clock_steps": of_objects((), (ClockStep(dt.date(2019, 10, 27), -60.0),)),
-            "flags": hazy,
+            "years": objects([(), years]),
+            "clock_steps": objects([(), (ClockStep(dt.date(2019, 10, 27), -60.0),)]),
+            "flags": flag_bits(Flag.SEASONAL_HAZE, np.array([False, True])),
         }
     )
 
 
-def written(path: Path, found: BlockEstimates) -> pa.Table:
+def written(path: Path, found: Estimates) -> pa.Table:
     """The table of two systems, the second of which was inferred first."""
     systems = SystemTable(
         pa.array(["a", "b"]), *np.zeros((3, 2)), ("UTC",), np.zeros(2, dtype=np.int32),
         *np.zeros((2, 2), dtype=bool), pa.table({"feeder": ["F1", "F2"]}), (), pa.table({}), (),
         "digest",
     )  # fmt: skip
-    frame = BlockFrame(TimeGrid(0, 3600, 24), "UTC", Label.START, label_known=True)
-    fitted = Fitted(frame, np.array([1, 0], dtype=np.int32), found)
-    write_table(path, estimates_table([fitted], systems))
+    found.set(system=np.array([1, 0], dtype=np.int32))
+    write_table(path, estimates_table([found], systems))
     return pq.read_table(path)
 
 
@@ -361,15 +352,24 @@ def test_a_fleets_table_has_the_reserved_columns_and_its_keys(tmp_path):
 def test_planes_and_trackers_come_back_from_a_fleets_table(tmp_path):
     """A pair and one plane, then a pair and a tracker: rounded as their own rows are."""
     pair = tuple(
-        PlaneEstimate(plane, part, 5.12345678 * part, *(Interval(1.23456, 2.34567),) * 4)
+        PlaneEstimate(
+            plane.surface_azimuth,
+            NEAR,
+            plane.surface_tilt,
+            NEAR,
+            part,
+            NEAR,
+            5.12345678 * part,
+            NEAR,
+        )
         for plane, part in ((Plane(92.12345, 31.0), 0.61234), (Plane(271.0, 30.5), 0.38766))
     )
-    turned = TrackerEstimate(178.1234, True, 0.9, 0.38, 55.0, *(Interval(0.12345, 60.0),) * 3)
+    near = Interval(0.12345, 60.0)
+    turned = TrackerEstimate(178.1234, near, True, 0.9, 0.38, near, 55.0, near)
     assumed = Assumptions(Losses(), 0.2, "perez-driesse", "clearsky", "default")
     for trackers in ((None, None), (turned, None)):
-        found = replace(
-            some_estimates(), planes=of_objects((), pair), tracker=of_objects(*trackers)
-        )
+        found = some_estimates()
+        found.set(planes=objects([(), pair]), tracker=objects(trackers))
         table = written(tmp_path / "e.parquet", found)
         two, other = (Estimate.from_row(row, assumed) for row in table.to_pylist())
         assert [each.to_row() for each in two.planes] == [each.to_row() for each in pair]
@@ -388,8 +388,9 @@ def test_planes_and_trackers_come_back_from_a_fleets_table(tmp_path):
 
 def test_a_household_comes_back_from_a_fleets_table(tmp_path):
     loads = ((0.51234,) * 24, (float("nan"),) * 24, (0.7,) * 24, (0.6,) * 24)
-    home = HouseholdEstimate(loads, 0.61234, 0.34567, 0.54321)
-    found = replace(some_estimates(), household=of_objects(None, home))
+    home = HouseholdEstimate(0.61234, 0.34567, 0.54321, loads)
+    found = some_estimates()
+    found.set(household=objects([None, home]))
     rows = written(tmp_path / "e.parquet", found).to_pylist()
     assumed = Assumptions(Losses(), 0.2, "perez-driesse", "clearsky", "default")
     net, other = (Estimate.from_row(row, assumed) for row in rows)

@@ -44,7 +44,7 @@ def own_power(estimate, weather):
     "estimate", [estimate_of(), pair_of(), estimate_of(ac_limit_kw=3.5)], ids=["one", "two", "clip"]
 )
 def test_pvlibs_chain_gives_what_sunveils_own_does(estimate, weather):
-    chain = estimate.to_modelchain(GOLDEN)
+    chain = estimate.to_pvlib(GOLDEN)
     chain.run_model(weather.to_frame())
     theirs = chain.results.ac.fillna(0.0).to_numpy() / 1000.0
     ours = own_power(estimate, weather)
@@ -54,17 +54,17 @@ def test_pvlibs_chain_gives_what_sunveils_own_does(estimate, weather):
 
 
 def test_each_plane_is_an_array_and_a_tracker_is_one_that_turns(weather):
-    first, second = pair_of().to_pvsystem().arrays
+    first, second = pair_of().to_pvlib(GOLDEN).system.arrays
     assert isinstance(first.mount, FixedMount)
     assert (first.mount.surface_azimuth, second.mount.surface_azimuth) == (92.0, 271.0)
     assert first.module_parameters["pdc0"] == pytest.approx(3000.0)
     estimate = tracker_of()
-    chain = estimate.to_modelchain(Location(GOLDEN.latitude, GOLDEN.longitude, altitude=1795.0))
+    chain = estimate.to_pvlib(Location(GOLDEN.latitude, GOLDEN.longitude, altitude=1795.0))
     (array,) = chain.system.arrays
     assert isinstance(array.mount, SingleAxisTrackerMount)
     assert array.mount.axis_azimuth == estimate.tracker.axis_azimuth
     chain.run_model(weather.to_frame())
-    still = estimate_of().to_modelchain(GOLDEN)
+    still = estimate_of().to_pvlib(GOLDEN)
     still.run_model(weather.to_frame())
     assert chain.results.ac.sum() > 1.15 * still.results.ac.sum()
 
@@ -73,6 +73,6 @@ def test_a_chain_stands_where_the_estimate_was_inferred_or_where_it_is_told():
     times = np.datetime64("2019-06-01", "s") + np.arange(2) * np.timedelta64(3600, "s")
     record = Record("roof", times, np.zeros(2), 60.0)
     known = estimate_of(source=EstimateSource(record, None, GOLDEN))
-    assert known.to_modelchain().location.altitude == 1795.0
+    assert known.to_pvlib().location.altitude == 1795.0
     with pytest.raises(ParameterError, match="give site="):
-        estimate_of().to_modelchain()
+        estimate_of().to_pvlib()

@@ -10,15 +10,15 @@ if TYPE_CHECKING:
     from sunveil.engine.infer import infer_any_block, infer_block
     from sunveil.engine.net_meters import infer_net_block
     from sunveil.engine.sky_tables import SkyTable, make_sky_table
-    from sunveil.estimates.estimates_table import BlockEstimates
+    from sunveil.estimates.estimates_table import Estimates
     from sunveil.estimates.flags_and_quality import SAVINGS, reason
     from sunveil.estimates.inference_options import Clock, EngineOptions
 
 __all__ = [
     "SAVINGS",
-    "BlockEstimates",
     "Clock",
     "EngineOptions",
+    "Estimates",
     "SkyTable",
     "infer_any_block",
     "infer_block",
@@ -39,7 +39,7 @@ __getattr__ = lazy_names(
             "SkyTable",
             "make_sky_table",
         ),
-        "sunveil.estimates.estimates_table": ("BlockEstimates",),
+        "sunveil.estimates.estimates_table": ("Estimates",),
         "sunveil.estimates.flags_and_quality": (
             "SAVINGS",
             "reason",

@@ -116,8 +116,8 @@ def dull_winters(smooth: NDArray[np.int64]) -> NDArray[np.bool_]:
 
 def widened_upward(spread: Intervals, tilt: Array, hazy: NDArray[np.bool_]) -> None:
     """Let the tilts of hazy systems be steeper, never flatter, and their planes as far away."""
-    spread.tilt_high[hazy] = np.minimum(spread.tilt_high[hazy] + HIDDEN_TILT, 90.0)
-    away = spread.tilt_high[hazy] - tilt[hazy]
+    spread.surface_tilt_high[hazy] = np.minimum(spread.surface_tilt_high[hazy] + HIDDEN_TILT, 90.0)
+    away = spread.surface_tilt_high[hazy] - tilt[hazy]
     spread.plane_error_degrees[hazy] = np.maximum(spread.plane_error_degrees[hazy], away)
 
 

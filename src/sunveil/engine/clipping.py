@@ -73,12 +73,12 @@ def exclude(fit: FinalFit, doubtful: NDArray[np.bool_]) -> NDArray[np.bool_]:
 def widened(spread: Intervals, shown: Array, excluded: NDArray[np.bool_], most: Array) -> Intervals:
     """Return intervals in which the planes that were excluded can be any."""
     any_plane: dict[str, Any] = {
-        "azimuth_low": 0.0,
-        "azimuth_high": 360.0,
-        "tilt_low": 0.0,
-        "tilt_high": 90.0,
-        "capacity_low": SHOWN_LOW * shown,
-        "capacity_high": np.maximum(most, SHOWN_HIGH * shown),
+        "surface_azimuth_low": 0.0,
+        "surface_azimuth_high": 360.0,
+        "surface_tilt_low": 0.0,
+        "surface_tilt_high": 90.0,
+        "dc_capacity_kw_low": SHOWN_LOW * shown,
+        "dc_capacity_kw_high": np.maximum(most, SHOWN_HIGH * shown),
         "plane_error_degrees": 90.0,
     }
     return Intervals(

@@ -36,7 +36,7 @@ from sunveil.meters.record import SHORT_INTERVAL, Record
 from sunveil.site import Array, Site, normals
 
 if TYPE_CHECKING:
-    from sunveil.estimates.estimates_table import BlockEstimates
+    from sunveil.estimates.estimates_table import Estimates
 
 
 def relaid(rows: Matrix, hypothesis: ClockHypothesis, calendar: ClockCalendar, step: int) -> Matrix:
@@ -452,21 +452,26 @@ def _plausible(flat: Array, prepared: PreparedSky, label_known: bool) -> list[Cl
     return propose(*flat.tolist(), more=more)
 
 
-def hold_both(out: BlockEstimates, other: BlockEstimates, systems: NDArray[np.intp]) -> None:
+def hold_both(out: Estimates, other: Estimates, systems: NDArray[np.intp]) -> None:
     """Widen the intervals of some systems so that they hold other answers and theirs too."""
     here = systems[(out.outcome[systems] == INFERRED) & (other.outcome[systems] == INFERRED)]
     centre, its = out.surface_azimuth[here], other.surface_azimuth[here]
     turn = (its - centre + 180.0) % 360.0 - 180.0
     below = np.maximum(
-        (centre - out.azimuth_low[here]) % 360.0, (its - other.azimuth_low[here]) % 360.0 - turn
+        (centre - out.surface_azimuth_low[here]) % 360.0,
+        (its - other.surface_azimuth_low[here]) % 360.0 - turn,
     )
     above = np.maximum(
-        (out.azimuth_high[here] - centre) % 360.0, (other.azimuth_high[here] - its) % 360.0 + turn
+        (out.surface_azimuth_high[here] - centre) % 360.0,
+        (other.surface_azimuth_high[here] - its) % 360.0 + turn,
     )
     every = below + above > ANY_AZIMUTH
-    out.azimuth_low[here] = np.where(every, 0.0, (centre - below) % 360.0)
-    out.azimuth_high[here] = np.where(every, 360.0, (centre + above) % 360.0)
-    for low, high in (("tilt_low", "tilt_high"), ("capacity_low", "capacity_high")):
+    out.surface_azimuth_low[here] = np.where(every, 0.0, (centre - below) % 360.0)
+    out.surface_azimuth_high[here] = np.where(every, 360.0, (centre + above) % 360.0)
+    for low, high in (
+        ("surface_tilt_low", "surface_tilt_high"),
+        ("dc_capacity_kw_low", "dc_capacity_kw_high"),
+    ):
         getattr(out, low)[here] = np.minimum(getattr(out, low), getattr(other, low))[here]
         getattr(out, high)[here] = np.maximum(getattr(out, high), getattr(other, high))[here]
     own, theirs = (

@@ -61,7 +61,8 @@ from sunveil.engine.two_planes import (
     planes_of,
 )
 from sunveil.engine.yearly_fits import fit_years, year_covariances, year_tuples
-from sunveil.estimates.estimates_table import BlockEstimates, no_tuples, not_inferred, says_anything
+from sunveil.estimates.columns import objects
+from sunveil.estimates.estimates_table import Estimates, not_inferred, says_anything
 from sunveil.estimates.flags_and_quality import (
     EXPORTED_ONLY,
     INFERRED,
@@ -75,9 +76,9 @@ from sunveil.estimates.flags_and_quality import (
     flag_bits,
 )
 from sunveil.estimates.inference_options import Clock, EngineOptions
-from sunveil.estimates.planes_and_intervals import FAR_MINUTES
+from sunveil.estimates.planes_and_intervals import FAR_MINUTES, ClockHypothesis, FoundClock
 from sunveil.grids import Grid, Places, as_placed
-from sunveil.meters.record import SHORT_INTERVAL
+from sunveil.meters.record import SHORT_INTERVAL, Label
 from sunveil.meters.time_steps import FARTHEST, hours_apart
 from sunveil.site import Array, Site, TimeGrid
 
@@ -126,8 +127,7 @@ def tell_kinds(fit: FinalFit, errors: SystematicErrors, places: Places | None) -
 def _one_plane(fit: FinalFit) -> Kinds:
     """Return every system as one plane."""
     size, parameters = fit.points.shape
-    planes = np.empty(size, dtype=object)
-    planes[:] = [()] * size
+    planes = objects([()] * size)
     two, unexplained, unresolved = np.zeros((3, size), dtype=bool)
     covariance = np.zeros((size, parameters, parameters))
     return Kinds(two, unexplained, unresolved, planes, covariance, np.zeros(size), {})
@@ -162,7 +162,7 @@ def infer_block(
     timezone: str = "UTC",
     label_known: bool = True,
     places: Places | None = None,
-) -> BlockEstimates:
+) -> Estimates:
     """Infer every system of a block.
 
     Parameters
@@ -204,7 +204,7 @@ def _infer_rows(
     timezone: str,
     label_known: bool,
     places: Places | None,
-) -> BlockEstimates:
+) -> Estimates:
     """Infer systems from readings on the long grid: search, clocks, final fits."""
     if not prepared.sky.usable:
         return not_inferred(np.full(len(rows), NO_WEATHER), np.zeros(len(rows), dtype=np.int32))
@@ -263,7 +263,7 @@ def _infer_rows(
 
 
 def _question(
-    out: BlockEstimates,
+    out: Estimates,
     systems: NDArray[np.intp],
     rows: Matrix,
     top: Array,
@@ -278,11 +278,11 @@ def _question(
             flag = Flag(Doubt(doubt).name.lower())
             out.flags[doubted] |= flag_bits(flag, np.ones(len(doubted), dtype=bool))
         else:
-            out.put(doubted, not_inferred(np.full(len(doubted), NO_FIT + doubt), out.lit[doubted]))
+            out.refuse(doubted, NO_FIT + doubt)
 
 
 def _complete(
-    out: BlockEstimates,
+    out: Estimates,
     systems: NDArray[np.intp],
     searched: Searched,
     prepared: PreparedSky,
@@ -317,7 +317,7 @@ def _faces_winter(points: Array, prepared: PreparedSky) -> NDArray[np.bool_]:
 
 def _completed(
     searched: Searched, prepared: PreparedSky, errors: SystematicErrors, places: Places | None
-) -> BlockEstimates:
+) -> Estimates:
     """Return the final fits of those systems that have readings enough, and how sure they are."""
     enough = np.flatnonzero(searched.enough)
     out = not_inferred(np.full(len(searched.points), TOO_LITTLE), searched.readings.lit)
@@ -355,7 +355,8 @@ def _completed(
         Flag.FEW_CLEAR_HOURS: clear_hours < FEWEST_CLEAR_HOURS,
         Flag.SEASONAL_HAZE: hazy,
     }
-    found = BlockEstimates(
+    none = objects([()] * len(enough))
+    found = Estimates.of(
         outcome=np.full(len(enough), INFERRED, dtype=np.uint8),
         surface_azimuth=np.degrees(np.arctan2(points[:, EAST], points[:, NORTH])) % 360.0,
         surface_tilt=np.minimum(np.hypot(points[:, EAST], points[:, NORTH]), 90.0),
@@ -364,19 +365,13 @@ def _completed(
         haze_winter=points[:, HAZE] + points[:, HAZE_SEASON],
         heat=points[:, HEAT],
         ac_limit_kw=np.where(limited, np.exp(np.minimum(points[:, LIMIT], NO_LIMIT)), np.nan),
-        clock_offset_minutes=np.zeros(len(enough)),
-        clock_saving=np.zeros(len(enough), dtype=np.int8),
-        clock_gain=np.zeros(len(enough)),
-        clock_steps=no_tuples(len(enough)),
         agreement=agreement,
         clear_hours=clear_hours,
-        trend=100.0 * years.trends(len(enough)),
+        trend_percent_per_year=100.0 * years.trends(len(enough)),
         skyline=fit.skyline,
-        years=np.where(kinds.two, no_tuples(len(enough)), year_tuples(years, points, fit.points)),
-        planes=np.where(two, kinds.planes, no_tuples(len(enough))),
-        tracker=np.full(len(enough), None, dtype=object),
-        household=np.full(len(enough), None, dtype=object),
-        lit=fit.searched.readings.lit.astype(np.int32),
+        years=np.where(kinds.two, none, year_tuples(years, points, fit.points)),
+        planes=np.where(two, kinds.planes, none),
+        daylight_readings=fit.searched.readings.lit.astype(np.int32),
         flags=np.bitwise_or.reduce([flag_bits(flag, where) for flag, where in flags.items()]),
         **asdict(spread),
     )
@@ -392,9 +387,9 @@ def _completed(
     return out
 
 
-def _tell_clock(out: BlockEstimates, system: int, laid: Laid, searched: Searched) -> None:
+def _tell_clock(out: Estimates, system: int, laid: Laid, searched: Searched) -> None:
     out.clock_offset_minutes[system] = laid.hypothesis.offset_minutes
-    out.clock_saving[system] = SAVINGS.index(laid.hypothesis.saving)
+    out.clock_daylight_saving[system] = SAVINGS.index(laid.hypothesis.saving)
     out.clock_gain[system] = laid.searched.explained[0] - searched.explained[system]
     out.clock_steps[system] = laid.hypothesis.steps
     out.flags[system] |= flag_bits(Flag.CLOCK_REPAIRED, ONE)[0]
@@ -411,9 +406,10 @@ def infer_any_block(
     net: bool,
     options: EngineOptions | None = None,
     timezone: str = "UTC",
+    label: Label = Label.START,
     label_known: bool = True,
     places: Places | None = None,
-) -> BlockEstimates:
+) -> Estimates:
     """Infer every system of a block, and as net meters those that count only what is left over."""
     # None: estimates are as private as the readings.
     infer_all = infer_net_block if net else infer_block
@@ -436,14 +432,25 @@ def infer_any_block(
         told = again.outcome == INFERRED
         again.flags[:] |= flag_bits(Flag.EXPORTED_ONLY, told)
         found.put(left_over, again)
-        refused = left_over[~told]
-        found.put(refused, not_inferred(np.full(len(refused), EXPORTED_ONLY), found.lit[refused]))
+        found.refuse(left_over[~told], EXPORTED_ONLY)
     _refuse_far_clocks(found, timezone, sky, places, force=options is not None and options.force)
+    _name_labels(found, label, sky.grid.step / 60.0)
     return found
 
 
+def _name_labels(found: Estimates, label: Label, interval_minutes: float) -> None:
+    """Say what the clocks of a block are: half an interval is a label, anything else an offset."""
+    found.set(clock_label=label)
+    for row in np.flatnonzero(found.clock_offset_minutes):
+        offset = float(found.clock_offset_minutes[row])
+        clock = FoundClock(ClockHypothesis(offset, steps=found.clock_steps[row]))
+        named = clock.finding(label, interval_minutes)
+        found.clock_offset_minutes[row] = named.offset_minutes
+        found.clock_label[row] = tuple(Label).index(named.label)
+
+
 def _refuse_far_clocks(
-    found: BlockEstimates, timezone: str, sky: SkyTable, places: Places | None, *, force: bool
+    found: Estimates, timezone: str, sky: SkyTable, places: Places | None, *, force: bool
 ) -> None:
     """Refuse repairs by hours of clocks that do not speak for the place, or flag them if forced."""
     # Stamps in UTC look the same as a system that stands elsewhere.
@@ -457,11 +464,10 @@ def _refuse_far_clocks(
     if force:
         found.flags[:] |= flag_bits(Flag.WRONG_PLACE, far)
     else:
-        refused = np.flatnonzero(far)
-        found.put(refused, not_inferred(np.full(len(refused), WRONG_PLACE), found.lit[refused]))
+        found.refuse(np.flatnonzero(far), WRONG_PLACE)
 
 
-def _exports_only(found: BlockEstimates) -> NDArray[np.bool_]:
+def _exports_only(found: Estimates) -> NDArray[np.bool_]:
     """Return which systems count only what a household leaves over, refused or forced."""
     forced = flag_bits(Flag.EXPORTED_ONLY, np.ones(1, dtype=bool))[0]
     return np.asarray((found.outcome == EXPORTED_ONLY) | (found.flags & forced > 0))

@@ -28,12 +28,16 @@ _ANY_SYSTEM = np.diag([100.0**-2, 100.0**-2, 3.0**-2, 0.0, 0.0, 0.0, 0.0])
 class Intervals:
     """90% intervals of a block of systems, one entry each: private."""
 
-    azimuth_low: Array  # [degrees] clockwise from low to high; 0 to 360 where any azimuth will do
-    azimuth_high: Array  # [degrees] clockwise from low to high; 0 to 360 where any azimuth will do
-    tilt_low: Array  # [degrees]
-    tilt_high: Array  # [degrees]
-    capacity_low: Array  # [kW]
-    capacity_high: Array  # [kW]
+    surface_azimuth_low: (
+        Array  # [degrees] clockwise from low to high; 0 to 360 where any azimuth will do
+    )
+    surface_azimuth_high: (
+        Array  # [degrees] clockwise from low to high; 0 to 360 where any azimuth will do
+    )
+    surface_tilt_low: Array  # [degrees]
+    surface_tilt_high: Array  # [degrees]
+    dc_capacity_kw_low: Array  # [kW]
+    dc_capacity_kw_high: Array  # [kW]
     plane_error_degrees: Array  # [degrees] radius that holds the plane
 
 
@@ -113,12 +117,12 @@ def intervals_of(points: Array, covariance: Array) -> Intervals:
     radius = np.degrees(np.arccos(np.clip(edge, -1.0, 1.0)))
     deviation = 1.645 * np.sqrt(np.maximum(covariance[:, CAPACITY, CAPACITY], 0.0))
     return Intervals(
-        azimuth_low=np.where(any_azimuth, 0.0, (centre + low) % 360.0),
-        azimuth_high=np.where(any_azimuth, 360.0, (centre + high) % 360.0),
+        surface_azimuth_low=np.where(any_azimuth, 0.0, (centre + low) % 360.0),
+        surface_azimuth_high=np.where(any_azimuth, 360.0, (centre + high) % 360.0),
         # a plane that may as well be flat
-        tilt_low=np.where(radius >= own, 0.0, np.minimum(bounds[0], own)),
-        tilt_high=np.maximum(bounds[1], own),
-        capacity_low=np.exp(points[:, CAPACITY] - deviation),
-        capacity_high=np.exp(points[:, CAPACITY] + deviation),
+        surface_tilt_low=np.where(radius >= own, 0.0, np.minimum(bounds[0], own)),
+        surface_tilt_high=np.maximum(bounds[1], own),
+        dc_capacity_kw_low=np.exp(points[:, CAPACITY] - deviation),
+        dc_capacity_kw_high=np.exp(points[:, CAPACITY] + deviation),
         plane_error_degrees=radius,
     )

@@ -94,9 +94,8 @@ from sunveil.engine.power_model import (
 from sunveil.engine.shading import PreparedSky, prepare
 from sunveil.engine.sky_tables import SkyTable, in_blocks
 from sunveil.estimates.estimates_table import (
-    BlockEstimates,
     Estimate,
-    no_tuples,
+    Estimates,
     not_inferred,
     says_anything,
 )
@@ -113,7 +112,6 @@ from sunveil.estimates.flags_and_quality import (
 from sunveil.estimates.household_load import HOURS, SEASONS, HouseholdEstimate
 from sunveil.estimates.inference_options import Clock, EngineOptions
 from sunveil.estimates.planes_and_intervals import (
-    COLUMNS,
     DECLARED,
     FEWEST_READINGS,
     ClockHypothesis,
@@ -692,7 +690,7 @@ def infer_net_block(
     timezone: str = "UTC",
     label_known: bool = True,
     places: Places | None = None,
-) -> BlockEstimates:
+) -> Estimates:
     """Infer every system of a block from what its meter sees of generation less load."""
     # None: estimates are as private as the readings.
     prepared = prepare(sky, options or EngineOptions())
@@ -715,7 +713,7 @@ def _infer_row(
     timezone: str,
     label_known: bool,
     place: Places | None,
-) -> BlockEstimates:
+) -> Estimates:
     """Infer one system from its readings on the long grid."""
     seen = row[prepared.slot]
     lit = np.array([np.count_nonzero(seen > 0.0)])
@@ -739,7 +737,7 @@ def _fit_row(
     label_known: bool,
     lit: NDArray[np.integer],
     place: Places | None,
-) -> BlockEstimates:
+) -> Estimates:
     """Fit one net meter, its clock and its load."""
     cells, clock = load_cells(prepared, timezone), FoundClock()
     fit = fit_net(row, prepared, cells)
@@ -762,7 +760,7 @@ def _estimates(
     prepared: PreparedSky,
     lit: NDArray[np.integer],
     place: Places | None,
-) -> BlockEstimates:
+) -> Estimates:
     """Return the estimate of one system as a block of one."""
     point = fit.state.point[None, :]
     points = point if place is None else as_placed(point, prepared.sky.site, place)
@@ -772,7 +770,7 @@ def _estimates(
     flags[Flag.CLOCK_REPAIRED] = clock.hypothesis != DECLARED
     flags[Flag.TOO_LITTLE_DATA] = days < FEWEST_DAYS
     flags[Flag.FEW_CLEAR_HOURS] = bool(clear_hours[0] < FEWEST_CLEAR_HOURS)
-    return BlockEstimates(
+    return Estimates.of(
         outcome=np.full(1, INFERRED, dtype=np.uint8),
         surface_azimuth=np.degrees(np.arctan2(points[:, EAST], points[:, NORTH])) % 360.0,
         surface_tilt=np.minimum(np.hypot(points[:, EAST], points[:, NORTH]), 90.0),
@@ -780,20 +778,12 @@ def _estimates(
         haze_summer=points[:, HAZE] - points[:, HAZE_SEASON],
         haze_winter=points[:, HAZE] + points[:, HAZE_SEASON],
         heat=points[:, HEAT],
-        ac_limit_kw=np.full(1, np.nan),
         clock_offset_minutes=np.array([clock.hypothesis.offset_minutes]),
-        clock_saving=np.array([SAVINGS.index(clock.hypothesis.saving)], dtype=np.int8),
+        clock_daylight_saving=np.array([SAVINGS.index(clock.hypothesis.saving)], dtype=np.int8),
         clock_gain=np.array([clock.gain]),
-        clock_steps=no_tuples(1),
         agreement=np.array([agreement_of(fit)]),
         clear_hours=clear_hours,
-        trend=np.full(1, np.nan),
-        skyline=np.zeros((1, COLUMNS), dtype=np.float32),
-        years=no_tuples(1),
-        planes=no_tuples(1),
-        tracker=np.full(1, None, dtype=object),
-        household=np.full(1, None, dtype=object),
-        lit=lit.astype(np.int32),
+        daylight_readings=lit.astype(np.int32),
         flags=np.bitwise_or.reduce(
             [flag_bits(flag, np.array([where])) for flag, where in flags.items()]
         ),

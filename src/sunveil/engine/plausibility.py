@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from sunveil.engine.first_and_last_light import SolarDays
 from sunveil.engine.shading import PreparedSky
 from sunveil.engine.sky_tables import SkyTable, sun_vectors_over
-from sunveil.estimates.estimates_table import BlockEstimates
+from sunveil.estimates.estimates_table import Estimates
 from sunveil.estimates.flags_and_quality import Doubt, Flag, flag_bits
 from sunveil.meters.header_and_units import LARGEST, SMALLEST
 from sunveil.site import Array
@@ -30,7 +30,7 @@ _UNITS = ("W", "kW", "MW")
 Mask = NDArray[np.bool_]
 
 
-def flag_units(found: BlockEstimates) -> None:
+def flag_units(found: Estimates) -> None:
     """Flag the estimates of a block that have a capacity no system behind one meter has."""
     unlikely = has_unlikely_unit(found.dc_capacity_kw)
     found.flags[:] |= flag_bits(Flag.UNLIKELY_UNIT, (found.outcome == 0) & unlikely)

@@ -53,7 +53,7 @@ from sunveil.engine.tracker_model import (
     tracker_profiles,
 )
 from sunveil.engine.two_planes import PairFits
-from sunveil.estimates.estimates_table import BlockEstimates
+from sunveil.estimates.estimates_table import Estimates
 from sunveil.estimates.flags_and_quality import Flag, flag_bits
 from sunveil.estimates.intervals_and_rounding import Interval
 from sunveil.estimates.planes_and_intervals import TrackerEstimate
@@ -224,7 +224,7 @@ class FoundTracker:
 
 
 def put_trackers(
-    out: BlockEstimates,
+    out: Estimates,
     trackers: Mapping[int, FoundTracker],
     readings: BlockReadings,
     *,
@@ -237,16 +237,19 @@ def put_trackers(
     for s, found in trackers.items():
         point, axis = found.point, found.interval(AXIS)
         out.surface_azimuth[s], out.surface_tilt[s] = point[AXIS], 0.0
-        out.azimuth_low[s], out.azimuth_high[s] = axis.low % 360.0, axis.high % 360.0
-        out.tilt_low[s], out.tilt_high[s] = 0.0, 0.0
+        out.surface_azimuth_low[s], out.surface_azimuth_high[s] = (
+            axis.low % 360.0,
+            axis.high % 360.0,
+        )
+        out.surface_tilt_low[s], out.surface_tilt_high[s] = 0.0, 0.0
         out.plane_error_degrees[s] = 0.5 * axis.width
         capacity = found.interval(T_CAPACITY)
         out.dc_capacity_kw[s] = np.exp(point[T_CAPACITY] + placed[s])
-        out.capacity_low[s] = np.exp(capacity.low + placed[s])
-        out.capacity_high[s] = np.exp(capacity.high + placed[s])
+        out.dc_capacity_kw_low[s] = np.exp(capacity.low + placed[s])
+        out.dc_capacity_kw_high[s] = np.exp(capacity.high + placed[s])
         out.haze_summer[s] = point[T_HAZE] - point[T_SEASON]
         out.haze_winter[s] = point[T_HAZE] + point[T_SEASON]
-        out.heat[s], out.trend[s], out.years[s] = point[T_HEAT], np.nan, ()
+        out.heat[s], out.trend_percent_per_year[s], out.years[s] = point[T_HEAT], np.nan, ()
         out.skyline[s], out.tracker[s] = found.skyline, found.estimate()
         out.agreement[s] = _agreement(found, readings, s)
         limit = float(np.exp(min(point[T_LIMIT], NO_LIMIT)))

@@ -42,7 +42,7 @@ from sunveil.engine.sky_tables import in_blocks
 from sunveil.estimates.intervals_and_rounding import Interval
 from sunveil.estimates.planes_and_intervals import PlaneEstimate
 from sunveil.grids import Grid
-from sunveil.site import Array, Plane
+from sunveil.site import Array
 
 # The numbers of a pair: east, north and log capacity of the first plane and of the second, then
 # haze, heat, season and log limit of both.
@@ -615,16 +615,19 @@ def plane_estimates(pair: Array, covariance: Array) -> tuple[PlaneEstimate, ...]
         tilt = float(np.hypot(points[p, EAST], points[p, NORTH]))
         out.append(
             PlaneEstimate(
-                plane=Plane(float(azimuth), tilt),
+                surface_azimuth=float(azimuth),
+                surface_tilt=tilt,
                 share=shares[0],
                 dc_capacity_kw=float(size[p]),
                 azimuth_interval=Interval(
-                    float(spread.azimuth_low[p]), float(spread.azimuth_high[p])
+                    float(spread.surface_azimuth_low[p]), float(spread.surface_azimuth_high[p])
                 ),
-                tilt_interval=Interval(float(spread.tilt_low[p]), float(spread.tilt_high[p])),
+                tilt_interval=Interval(
+                    float(spread.surface_tilt_low[p]), float(spread.surface_tilt_high[p])
+                ),
                 share_interval=Interval(shares[1], shares[2]),
                 capacity_interval=Interval(
-                    float(spread.capacity_low[p]), float(spread.capacity_high[p])
+                    float(spread.dc_capacity_kw_low[p]), float(spread.dc_capacity_kw_high[p])
                 ),
             )
         )

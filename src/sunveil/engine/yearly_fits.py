@@ -15,7 +15,7 @@ from sunveil.engine.constants import SystematicErrors
 from sunveil.engine.final_fit import STEPS, FinalFit
 from sunveil.engine.intervals import in_plane_axes
 from sunveil.engine.power_model import BLOCK, CAPACITY, EAST, LIMIT, NORTH, PARAMETERS
-from sunveil.estimates.estimates_table import _tuples
+from sunveil.estimates.columns import objects
 from sunveil.estimates.planes_and_intervals import YearEstimate
 from sunveil.site import DAY, Array
 
@@ -199,4 +199,4 @@ def year_tuples(years: YearFits, placed: Array, fitted: Array) -> NDArray[Any]:
             )
             for day, point in zip(first, points, strict=True)
         )
-    return _tuples(rows)
+    return objects(rows)

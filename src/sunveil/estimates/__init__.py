@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from sunveil._lazy import lazy_names
 
 if TYPE_CHECKING:
-    from sunveil.estimates.estimates_table import Estimate, FrameEstimates
+    from sunveil.estimates.estimates_table import Estimate, Estimates
     from sunveil.estimates.flags_and_quality import Flag, Quality
     from sunveil.estimates.household_load import HouseholdEstimate
     from sunveil.estimates.intervals_and_rounding import Interval
@@ -23,8 +23,8 @@ __all__ = [
     "Assumptions",
     "ClockFinding",
     "Estimate",
+    "Estimates",
     "Flag",
-    "FrameEstimates",
     "HouseholdEstimate",
     "Interval",
     "PlaneEstimate",
@@ -38,7 +38,7 @@ __getattr__ = lazy_names(
     {
         "sunveil.estimates.estimates_table": (
             "Estimate",
-            "FrameEstimates",
+            "Estimates",
         ),
         "sunveil.estimates.flags_and_quality": (
             "Flag",

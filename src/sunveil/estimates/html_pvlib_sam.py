@@ -15,7 +15,7 @@ from sunveil.errors import ParameterError
 from sunveil.estimates.estimate_text import show_azimuth, show_capacity, show_orientation, show_tilt
 from sunveil.estimates.estimates_table import Estimate
 from sunveil.estimates.flags_and_quality import FLAG_MEANINGS, Flag, Quality
-from sunveil.estimates.intervals_and_rounding import five_digits, hundredths
+from sunveil.estimates.intervals_and_rounding import FIVE_DIGITS, HUNDREDTHS
 from sunveil.site import SHELTER, Losses, Mount, Site, SkyModel
 
 # Marks of quality, told by their form and not by a colour alone.
@@ -102,24 +102,8 @@ _PVWATTS_LOSSES = (
 )
 
 
-@checked
 def make_pvsystem(estimate: Estimate) -> PVSystem:
-    """Return an estimate as a system of pvlib's, by the assumptions that it was inferred under.
-
-    Modules and inverter are PVWatts': powers are in W. Temperatures are Faiman's, with the heat
-    that the fit found; wind is that at 10 m, of which half reaches the modules. An inverter that
-    shows no limit is as large as the array.
-
-    Parameters
-    ----------
-    estimate
-        The estimate.
-
-    Returns
-    -------
-    pvlib.pvsystem.PVSystem
-        With one array for each plane, or one that follows the sun.
-    """
+    """Return an estimate as a system of pvlib's, by the assumptions that it was inferred under."""
     losses = estimate.assumptions.losses
     limit = estimate.ac_limit_kw
     # pvlib's inverter gives eta_inv_nom of its DC rating at most
@@ -138,8 +122,11 @@ def make_pvsystem(estimate: Estimate) -> PVSystem:
 def make_modelchain(estimate: Estimate, site: Any = None) -> ModelChain:
     """Return pvlib's chain of models for an estimate, ready for ``run_model(weather)``.
 
-    Light is carried to the planes by Perez' model as the inference does it, and the glass lets as
-    much of it through. The haze that the fit found is no part of it: the weather brings its own.
+    Modules and inverter are PVWatts': powers are in W. Temperatures are Faiman's, with the heat
+    that the fit found; wind is that at 10 m, of which half reaches the modules. An inverter that
+    shows no limit is as large as the array. Perez' model carries light to the planes as in the
+    inference, and the glass lets as much of it through. The haze that the fit found is no part of
+    it: the weather brings its own.
 
     Parameters
     ----------
@@ -152,14 +139,10 @@ def make_modelchain(estimate: Estimate, site: Any = None) -> ModelChain:
     Returns
     -------
     pvlib.modelchain.ModelChain
-        Its ``results.ac`` is in W.
+        Its ``system`` is the ``PVSystem``, with one array for each plane or one that follows the
+        sun; its ``results.ac`` is in W.
     """
-    if site is None and estimate.source is None:
-        raise ParameterError(
-            "an estimate that was read back does not know its place: give site= as a Site or as"
-            " pvlib's Location"
-        )
-    place = estimate.source.site if site is None and estimate.source else Site.of(site)
+    place = _place(estimate) if site is None else Site.of(site)
     location = Location(
         place.latitude, place.longitude, tz="UTC", altitude=place.height, name=estimate.system_id
     )
@@ -175,6 +158,18 @@ def make_modelchain(estimate: Estimate, site: Any = None) -> ModelChain:
         losses_model="pvwatts",
         name=estimate.system_id,
     )
+
+
+def _place(estimate: Estimate) -> Site:
+    """Return where a system was inferred."""
+    if estimate.source is not None:
+        return estimate.source.site
+    if estimate.latitude is None or estimate.longitude is None:
+        raise ParameterError(
+            "an estimate that was read back does not know its place: give site= as a Site or as"
+            " pvlib's Location"
+        )
+    return Site(estimate.latitude, estimate.longitude)
 
 
 def _arrays(estimate: Estimate) -> list[Array]:
@@ -266,28 +261,28 @@ def pvwatts_inputs(estimate: Estimate) -> list[dict[str, float | int]]:
     losses = estimate.assumptions.losses
     shared: dict[str, float | int] = {
         "module_type": STANDARD,
-        "dc_ac_ratio": _plain(hundredths(estimate.dc_ac_ratio), 1.0),
+        "dc_ac_ratio": float(HUNDREDTHS(estimate.dc_ac_ratio or 1.0)),
         "losses": _held(100.0 * losses.system, *LOSSES),
         "inv_eff": _held(100.0 * losses.inverter_efficiency, *EFFICIENCIES),
     }
     turned = estimate.tracker
     if turned is not None:
         tracker: dict[str, float | int] = {
-            "system_capacity": _plain(five_digits(estimate.dc_capacity_kw)),
+            "system_capacity": float(FIVE_DIGITS(estimate.dc_capacity_kw)),
             "array_type": BACKTRACKER if turned.backtrack else TRACKER,
             "tilt": 0.0,
-            "azimuth": _plain(hundredths(turned.axis_azimuth)),
+            "azimuth": float(HUNDREDTHS(turned.axis_azimuth)),
             "gcr": _held(turned.gcr, 0.01, 0.99),
-            "rotlim": _plain(hundredths(turned.max_angle)),
+            "rotlim": float(HUNDREDTHS(turned.max_angle)),
         }
         return [tracker | shared]
     kind = ROOF if estimate.assumptions.mount is Mount.ROOF else RACK
     return [
         {
-            "system_capacity": _plain(five_digits(plane.dc_capacity_kw)),
+            "system_capacity": float(FIVE_DIGITS(plane.dc_capacity_kw)),
             "array_type": kind,
-            "tilt": _plain(hundredths(plane.surface_tilt)),
-            "azimuth": _plain(hundredths(plane.surface_azimuth)),
+            "tilt": float(HUNDREDTHS(plane.surface_tilt)),
+            "azimuth": float(HUNDREDTHS(plane.surface_azimuth)),
             "gcr": USUAL_GCR,
             **shared,
         }
@@ -297,7 +292,3 @@ def pvwatts_inputs(estimate: Estimate) -> list[dict[str, float | int]]:
 
 def _held(value: float, low: float, high: float) -> float:
     return round(min(max(value, low), high), 3)
-
-
-def _plain(value: float | None, otherwise: float = 0.0) -> float:
-    return otherwise if value is None else float(value)

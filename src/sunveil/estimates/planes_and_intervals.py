@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import datetime as dt
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from enum import StrEnum
 from itertools import permutations
 from typing import TYPE_CHECKING, Any
@@ -14,13 +14,14 @@ from numpy.typing import NDArray
 
 from sunveil._options import all_named, check_fields, checked
 from sunveil.estimates.intervals_and_rounding import (
+    FIVE_DIGITS,
+    HUNDREDTHS,
+    THOUSANDTHS,
     Interval,
-    five_digits,
-    hundredths,
-    interval_of,
-    listed,
-    quantity_columns,
-    rounded,
+    Part,
+    day,
+    ends,
+    number,
 )
 from sunveil.meters.record import Label
 from sunveil.site import Losses, Mount, Plane
@@ -175,25 +176,6 @@ class ClockFinding:
     def __post_init__(self) -> None:
         check_fields(self)
 
-    def to_row(self) -> dict[str, Any]:
-        """Return the finding as columns of a fleet's table, of plain types; not its ``gain``."""
-        return {
-            "clock_offset_minutes": self.offset_minutes,
-            "clock_label": self.label.value,
-            "clock_daylight_saving": self.daylight_saving.value,
-            "clock_steps": [str(step) for step in self.steps],
-        }
-
-    @classmethod
-    def from_row(cls, row: Mapping[str, Any]) -> ClockFinding:
-        """Return the finding that :meth:`to_row` gave."""
-        return cls(
-            row["clock_offset_minutes"],
-            Label(row["clock_label"]),
-            DaylightSaving(row["clock_daylight_saving"]),
-            steps=tuple(ClockStep.parse(each) for each in listed(row["clock_steps"])),
-        )
-
 
 @dataclass(frozen=True, slots=True)
 class Assumptions:
@@ -259,42 +241,23 @@ class Assumptions:
 
 
 @dataclass(frozen=True, slots=True)
-class YearEstimate:
+class YearEstimate(Part):
     """What one year of a longer record says by itself."""
 
-    first: dt.date  # its first day
-    surface_azimuth: float  # [degrees] the plane
-    surface_tilt: float  # [degrees] the plane
-    dc_capacity_kw: float  # [kW] DC capacity
-
-    def to_row(self) -> dict[str, Any]:
-        """Return the year as plain types."""
-        return {
-            "first": self.first.isoformat(),
-            "surface_azimuth": hundredths(self.surface_azimuth),
-            "surface_tilt": hundredths(self.surface_tilt),
-            "dc_capacity_kw": five_digits(self.dc_capacity_kw),
-        }
-
-    @classmethod
-    def from_row(cls, row: Mapping[str, Any]) -> YearEstimate:
-        """Return the year that :meth:`to_row` gave."""
-        return cls(
-            dt.date.fromisoformat(row["first"]),
-            row["surface_azimuth"],
-            row["surface_tilt"],
-            row["dc_capacity_kw"],
-        )
+    first: dt.date = field(metadata=day())  # its first day
+    surface_azimuth: float = field(metadata=number(HUNDREDTHS))  # [degrees] the plane
+    surface_tilt: float = field(metadata=number(HUNDREDTHS))  # [degrees] the plane
+    dc_capacity_kw: float = field(metadata=number(FIVE_DIGITS))  # [kW] DC capacity
 
 
 @dataclass(frozen=True, slots=True)
-class PlaneEstimate:
+class PlaneEstimate(Part):
     """One of the planes that a system's modules stand on, with 90% intervals.
 
     Parameters
     ----------
-    plane
-        The plane.
+    surface_azimuth, surface_tilt
+        The plane. [degrees]
     share
         Its share of the system's DC capacity.
     dc_capacity_kw
@@ -303,115 +266,56 @@ class PlaneEstimate:
         90% intervals of each. [degrees, degrees, 1, kW]
     """
 
-    plane: Plane
-    share: float
-    dc_capacity_kw: float
-    azimuth_interval: Interval
-    tilt_interval: Interval
-    share_interval: Interval
-    capacity_interval: Interval
+    surface_azimuth: float = field(metadata=number(HUNDREDTHS))
+    azimuth_interval: Interval = field(metadata=ends("surface_azimuth", HUNDREDTHS))
+    surface_tilt: float = field(metadata=number(HUNDREDTHS))
+    tilt_interval: Interval = field(metadata=ends("surface_tilt", HUNDREDTHS))
+    share: float = field(metadata=number(THOUSANDTHS))
+    share_interval: Interval = field(metadata=ends("share", THOUSANDTHS))
+    dc_capacity_kw: float = field(metadata=number(FIVE_DIGITS))
+    capacity_interval: Interval = field(metadata=ends("dc_capacity_kw", FIVE_DIGITS))
 
     def __post_init__(self) -> None:
         check_fields(self)
 
     @property
-    def surface_azimuth(self) -> float:
-        """Azimuth, clockwise from north. [degrees]"""
-        return self.plane.surface_azimuth
-
-    @property
-    def surface_tilt(self) -> float:
-        """Tilt from horizontal. [degrees]"""
-        return self.plane.surface_tilt
-
-    def to_row(self) -> dict[str, Any]:
-        """Return the plane as plain types, rounded as an estimate's row is."""
-        return {
-            **quantity_columns(
-                "surface_azimuth", self.surface_azimuth, self.azimuth_interval, hundredths
-            ),
-            **quantity_columns("surface_tilt", self.surface_tilt, self.tilt_interval, hundredths),
-            **quantity_columns("share", self.share, self.share_interval, _thousandths),
-            **quantity_columns(
-                "dc_capacity_kw", self.dc_capacity_kw, self.capacity_interval, five_digits
-            ),
-        }
-
-    @classmethod
-    @checked
-    @all_named("the row", "what to_row gave")
-    def from_row(cls, row: Mapping[str, Any]) -> PlaneEstimate:
-        """Return the plane that :meth:`to_row` gave."""
-        return cls(
-            plane=Plane(row["surface_azimuth"], row["surface_tilt"]),
-            share=row["share"],
-            dc_capacity_kw=row["dc_capacity_kw"],
-            azimuth_interval=interval_of(row, "surface_azimuth"),
-            tilt_interval=interval_of(row, "surface_tilt"),
-            share_interval=interval_of(row, "share"),
-            capacity_interval=interval_of(row, "dc_capacity_kw"),
-        )
+    def plane(self) -> Plane:
+        """The plane alone."""
+        return Plane(self.surface_azimuth, self.surface_tilt)
 
 
 @dataclass(frozen=True, slots=True)
-class TrackerEstimate:
+class TrackerEstimate(Part):
     """A single-axis tracker with a horizontal axis, with 90% intervals.
 
     Parameters
     ----------
     axis_azimuth
-        Where the axis points, in [90, 270): an axis has two ends, and the one nearer south is
-        told. [degrees]
+        Where the axis points, in [90, 270): of its two ends, the one nearer south. [degrees]
     backtrack
         Whether rows turn back at low sun, so as not to shade each other.
     backtrack_probability
-        How likely that they do is.
+        The probability that they do.
     gcr
         Ground coverage ratio: the width of a row over the distance to the next. Without
-        backtracking nothing but shade tells it.
+        backtracking, only shade shows it.
     max_angle
-        How far it turns from horizontal. Hardly told by readings: see its interval. [degrees]
+        The largest rotation from horizontal. Readings hardly show it: see its interval. [degrees]
     axis_interval, gcr_interval, max_angle_interval
         90% intervals of each. [degrees, 1, degrees]
     """
 
-    axis_azimuth: float
-    backtrack: bool
-    backtrack_probability: float
-    gcr: float
-    max_angle: float
-    axis_interval: Interval
-    gcr_interval: Interval
-    max_angle_interval: Interval
+    axis_azimuth: float = field(metadata=number(HUNDREDTHS))
+    axis_interval: Interval = field(metadata=ends("axis_azimuth", HUNDREDTHS))
+    backtrack: bool = field()
+    backtrack_probability: float = field(metadata=number(THOUSANDTHS))
+    gcr: float = field(metadata=number(THOUSANDTHS))
+    gcr_interval: Interval = field(metadata=ends("gcr", THOUSANDTHS))
+    max_angle: float = field(metadata=number(HUNDREDTHS))
+    max_angle_interval: Interval = field(metadata=ends("max_angle", HUNDREDTHS))
 
     def __post_init__(self) -> None:
         check_fields(self)
-
-    def to_row(self) -> dict[str, Any]:
-        """Return the tracker as plain types, rounded as an estimate's row is."""
-        return {
-            **quantity_columns("axis_azimuth", self.axis_azimuth, self.axis_interval, hundredths),
-            "backtrack": self.backtrack,
-            "backtrack_probability": _thousandths(self.backtrack_probability),
-            **quantity_columns("gcr", self.gcr, self.gcr_interval, _thousandths),
-            **quantity_columns("max_angle", self.max_angle, self.max_angle_interval, hundredths),
-        }
-
-    @classmethod
-    @checked
-    @all_named("the row", "what to_row gave")
-    def from_row(cls, row: Mapping[str, Any]) -> TrackerEstimate:
-        """Return the tracker that :meth:`to_row` gave."""
-        return cls(
-            axis_azimuth=row["axis_azimuth"],
-            backtrack=row["backtrack"],
-            backtrack_probability=row["backtrack_probability"],
-            gcr=row["gcr"],
-            max_angle=row["max_angle"],
-            axis_interval=interval_of(row, "axis_azimuth"),
-            gcr_interval=interval_of(row, "gcr"),
-            max_angle_interval=interval_of(row, "max_angle"),
-        )
 
 
 def match_planes(
@@ -424,7 +328,3 @@ def match_planes(
         return []
     ways = [list(zip(true, order, strict=True)) for order in permutations(found)]
     return min(ways, key=lambda way: sum(plane.angle_to(each.plane) for plane, each in way))
-
-
-def _thousandths(value: float | None) -> float | None:
-    return rounded(value, 3)

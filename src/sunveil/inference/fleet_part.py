@@ -5,7 +5,7 @@ from __future__ import annotations
 import logging
 import os
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from itertools import pairwise
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -23,9 +23,8 @@ from sunveil.engine.plausibility import flag_units
 from sunveil.engine.sky_tables import SkyTable, make_sky_table
 from sunveil.errors import MeterError, SunveilError, TooLittleData, log_unforeseen
 from sunveil.estimates.estimates_table import (
-    BlockEstimates,
     Estimate,
-    estimates_table,
+    Estimates,
     refused_table,
     write_table,
 )
@@ -47,6 +46,7 @@ from sunveil.fleet.open import raws_of, sound_files
 from sunveil.fleet.run_context import FleetJob, RunContext, context_of
 from sunveil.fleet.run_plan import Part
 from sunveil.fleet.survey import Survey
+from sunveil.fleet.systems_table import SystemTable
 from sunveil.fleet.unusual_records import Power
 from sunveil.meters.read_files import failed
 from sunveil.meters.record import UNREAD, Record, RefusedSystem
@@ -175,8 +175,7 @@ def by_paper(record: Record, estimate: Estimate, skies: SiteSkies, options: Opti
             "the paper's method chooses clear days by measured weather; under a clear sky every day"
             " looks clear, so its choice of days says nothing"
         )
-    return replace(
-        estimate,
+    return estimate.replaced(
         plane=fit.plane,
         dc_capacity_kw=fit.capacity,
         azimuth_interval=azimuth,
@@ -256,16 +255,7 @@ def finished(job: FleetJob, part: Part) -> PartResult | None:
     return PartResult(part.number, inferred, sum(kind != UNREAD for kind in kinds))
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class Fitted:
-    """Inferred systems of one frame: their numbers in the table, and their estimates."""
-
-    frame: BlockFrame
-    systems: NDArray[np.int32]
-    fit: BlockEstimates
-
-
-def fit_matrix(matrix: Matrix, context: RunContext) -> Iterator[Fitted | RefusedSystem]:
+def fit_matrix(matrix: Matrix, context: RunContext) -> Iterator[Estimates | RefusedSystem]:
     """Yield the estimates of a matrix, cell by cell, and the systems that have none."""
     settings = context.job.settings
     options = EngineOptions(
@@ -291,8 +281,8 @@ def fit_matrix(matrix: Matrix, context: RunContext) -> Iterator[Fitted | Refused
             for number in numbers:
                 yield RefusedSystem(context.names[number], "weather", str(error))
             continue
-        for fitted in _fits(matrix.power[start:end], numbers, sky, matrix.frame, options, context):
-            yield from _told(fitted, sky, context) if isinstance(fitted, Fitted) else [fitted]
+        for found in _fits(matrix.power[start:end], numbers, sky, matrix.frame, options, context):
+            yield from _told(found, sky, context) if isinstance(found, Estimates) else [found]
 
 
 def _fits(
@@ -302,7 +292,7 @@ def _fits(
     frame: BlockFrame,
     options: EngineOptions,
     context: RunContext,
-) -> Iterator[Fitted | RefusedSystem]:
+) -> Iterator[Estimates | RefusedSystem]:
     try:
         fit = infer_any_block(
             power,
@@ -310,6 +300,7 @@ def _fits(
             net=frame.net,
             options=options,
             timezone=frame.timezone,
+            label=frame.label,
             label_known=frame.label_known,
             places=context.systems.places(numbers),
         )
@@ -324,23 +315,38 @@ def _fits(
             yield from _fits(power[alone], numbers[alone], sky, frame, options, context)
     else:
         flag_units(fit)
-        yield Fitted(frame, numbers, fit)
+        fit.set(system=numbers)
+        yield fit
 
 
-def _told(fitted: Fitted, sky: SkyTable, context: RunContext) -> Iterator[Fitted | RefusedSystem]:
+def _told(
+    found: Estimates, sky: SkyTable, context: RunContext
+) -> Iterator[Estimates | RefusedSystem]:
     """Part the systems that were inferred from those that could not be."""
-    fit = fitted.fit
-    good = fit.outcome == 0
-    for row in np.flatnonzero(~good):
-        name = context.names[fitted.systems[row]]
-        told = reason(int(fit.outcome[row]), int(fit.lit[row]), source=sky.source)
-        kind = "weather" if fit.outcome[row] == NO_WEATHER else "too little data"
-        yield RefusedSystem(name, kind, f"system {name}: {told}")
-    if good.all():
-        yield fitted
-    elif good.any():
-        kept = fit.take(good)
-        yield Fitted(fitted.frame, fitted.systems[good], kept)
+    inferred = found.outcome == 0
+    for row in np.flatnonzero(~inferred):
+        name, outcome = context.names[found.system[row]], int(found.outcome[row])
+        why = reason(outcome, int(found.daylight_readings[row]), source=sky.source)
+        kind = "weather" if outcome == NO_WEATHER else "too little data"
+        yield RefusedSystem(name, kind, f"system {name}: {why}")
+    if inferred.any():
+        yield found.take(inferred)
+
+
+def estimates_table(blocks: Sequence[Estimates], systems: SystemTable) -> pa.Table:
+    """Return estimates in the order of the systems, with their places and public keys."""
+    found = Estimates.concat(blocks)
+    found = found.take(np.argsort(found.system, kind="stable"))
+    rows = pa.array(found.system)
+    found.set(
+        system_id=systems.ids.take(rows).to_numpy(zero_copy_only=False),
+        latitude=systems.latitude[found.system],
+        longitude=systems.longitude[found.system],
+    )
+    table = found.to_arrow()
+    for key in systems.keys.column_names:
+        table = table.append_column(key, systems.keys.column(key).take(rows))
+    return table
 
 
 _log = logging.getLogger(__name__)
@@ -349,21 +355,21 @@ _log = logging.getLogger(__name__)
 def run_part(job: FleetJob, part: Part) -> PartResult:
     # None: what is written is private to the curator.
     context = context_of(job)
-    fitted: list[Fitted] = []
+    blocks: list[Estimates] = []
     refused: list[RefusedSystem] = []
     for each in _outcomes(context, part):
-        if isinstance(each, Fitted):
-            fitted.append(each)
+        if isinstance(each, Estimates):
+            blocks.append(each)
         else:
             refused.append(each)
-    estimates = estimates_table(fitted, context.systems)
+    estimates = estimates_table(blocks, context.systems)
     write_table(refused_file(job.work, part.number), refused_table(refused, part.number))
     write_table(estimates_file(job.folder, part.number), estimates)
     named = sum(each.kind != UNREAD for each in refused)
     return PartResult(part.number, estimates.num_rows, named)
 
 
-def _outcomes(context: RunContext, part: Part) -> Iterator[Fitted | RefusedSystem]:
+def _outcomes(context: RunContext, part: Part) -> Iterator[Estimates | RefusedSystem]:
     """Yield what becomes of every system of a part, whatever happens to one of them."""
     work = _from_files if context.job.source.columns.layout is FileLayout.FILES else _from_rows
     try:
@@ -376,7 +382,7 @@ def _outcomes(context: RunContext, part: Part) -> Iterator[Fitted | RefusedSyste
         )
 
 
-def _from_rows(context: RunContext, part: Part) -> Iterator[Fitted | RefusedSystem]:
+def _from_rows(context: RunContext, part: Part) -> Iterator[Estimates | RefusedSystem]:
     job = context.job
     paths = gathered_files(job.work, part.number) if job.gathered else job.source.paths(part.files)
     try:
@@ -409,7 +415,7 @@ def _surveyed(
     return survey, np.concatenate(kept)
 
 
-def _fit_all(matrices: list[Matrix], context: RunContext) -> Iterator[Fitted | RefusedSystem]:
+def _fit_all(matrices: list[Matrix], context: RunContext) -> Iterator[Estimates | RefusedSystem]:
     while matrices:
         yield from fit_matrix(matrices.pop(0), context)
 
@@ -430,7 +436,7 @@ def _unknown(paths: Sequence[Path], context: RunContext, part: Part) -> Iterator
 
 def _again(
     paths: Sequence[Path], names: Sequence[str], context: RunContext
-) -> Iterator[Fitted | RefusedSystem]:
+) -> Iterator[Estimates | RefusedSystem]:
     """Settle systems that look unusual by the reader of single files."""
     if not names:
         return
@@ -447,7 +453,7 @@ def _again(
     yield from _fit_all(record_matrices(records, context), context)
 
 
-def _from_files(context: RunContext, part: Part) -> Iterator[Fitted | RefusedSystem]:
+def _from_files(context: RunContext, part: Part) -> Iterator[Estimates | RefusedSystem]:
     """Read files of any kind by the reader of single files."""
     records: list[tuple[int, Record]] = []
     where = Path(context.job.systems).name

@@ -5,7 +5,6 @@ from __future__ import annotations
 import datetime as dt
 import os
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import replace
 from itertools import groupby, islice
 from typing import TYPE_CHECKING, Any
 
@@ -21,30 +20,26 @@ from sunveil.engine.net_meters import separate as separate_on_grid
 from sunveil.engine.plausibility import flag_units, note_on_unit
 from sunveil.engine.sky_tables import SkyTable
 from sunveil.errors import MeterError, ParameterError, SunveilError, TooLittleData, WeatherError
+from sunveil.estimates.columns import objects
 from sunveil.estimates.estimates_table import (
-    BlockEstimates,
     Estimate,
+    Estimates,
     EstimateSource,
-    FrameEstimates,
-    skyline_of,
 )
-from sunveil.estimates.flags_and_quality import NO_WEATHER, SAVINGS, flags_of, reason
+from sunveil.estimates.flags_and_quality import NO_WEATHER, reason
 from sunveil.estimates.inference_options import EngineOptions, Options
-from sunveil.estimates.intervals_and_rounding import Interval
 from sunveil.estimates.planes_and_intervals import (
     Assumptions,
     ClockFinding,
-    ClockHypothesis,
-    FoundClock,
 )
 from sunveil.fleet.blocks import grid_of, on_grid
 from sunveil.inference.fleet_part import SiteSkies, by_paper
 from sunveil.meters.dataframes import frame_of, record_of, systems_of_frame
 from sunveil.meters.read_files import failed
 from sunveil.meters.reading_options import MeterOptions
-from sunveil.meters.record import Record, RefusedSystem
+from sunveil.meters.record import Label, Record, RefusedSystem
 from sunveil.meters.time_steps import clock_elsewhere
-from sunveil.site import Losses, Plane, Site, SkyModel, TimeGrid
+from sunveil.site import Losses, Site, SkyModel, TimeGrid
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -73,8 +68,9 @@ def infer_records(
             yield from _settle_batch(batch, key[0], skies, options)
 
 
-def _key(record: Record) -> tuple[TimeGrid, str, bool, bool]:
-    return grid_of(record), record.timezone, record.label_known, bool(record.net)
+def _key(record: Record) -> tuple[TimeGrid, str, Label, bool, bool]:
+    net = bool(record.net)
+    return grid_of(record), record.timezone, record.label, record.label_known, net
 
 
 def _batches(records: Iterable[Record]) -> Iterator[list[Record]]:
@@ -110,73 +106,39 @@ def _infer_batch(
         net=bool(records[0].net),
         options=options.engine,
         timezone=records[0].timezone,
+        label=records[0].label,
         label_known=records[0].label_known,
     )
     flag_units(found)
-    for place, record in enumerate(records):
-        outcome = int(found.outcome[place])
+    found.set(
+        system_id=objects([each.system_id for each in records]),
+        notes=objects([_notes(*each) for each in zip(records, found.dc_capacity_kw, strict=True)]),
+        assumptions=Assumptions(
+            losses=options.losses,
+            albedo=options.albedo,
+            sky_model=SkyModel.PEREZ.value,
+            weather=sky.source,
+            method=options.method.value,
+            mount=options.mount,
+        ),
+        source=objects([EstimateSource(each, skies, skies.site) for each in records]),
+    )
+    for record, estimate in zip(records, found, strict=True):
+        outcome = estimate.outcome
         if outcome:
             kind = WeatherError if outcome == NO_WEATHER else TooLittleData
-            said = reason(outcome, int(found.lit[place]), source=sky.source)
+            said = reason(outcome, estimate.daylight_readings, source=sky.source)
             yield kind(f"system {record.system_id}: {said}")
             continue
         try:
-            estimate = _estimate(record, found, place, source=sky.source, options=options)
             yield by_paper(record, estimate, skies, options)
         except SunveilError as error:
             yield error
 
 
-def _estimate(
-    record: Record, found: BlockEstimates, place: int, *, source: str, options: Options
-) -> Estimate:
-    """Return one system's entry of a block as its estimate."""
-
-    def number(name: str) -> float:
-        return float(getattr(found, name)[place])
-
-    limit = number("ac_limit_kw")
-    hypothesis = ClockHypothesis(
-        number("clock_offset_minutes"),
-        SAVINGS[int(found.clock_saving[place])],
-        found.clock_steps[place],
-    )
-    clock = FoundClock(hypothesis, number("clock_gain"))
-    flags, notes = flags_of(int(found.flags[place])), record.notes
-    unit = note_on_unit(number("dc_capacity_kw"), record.unit, unit_known=record.unit_known)
-    notes = (*notes, unit) if unit else notes
-    return Estimate(
-        system_id=record.system_id,
-        plane=Plane(number("surface_azimuth"), number("surface_tilt")),
-        dc_capacity_kw=number("dc_capacity_kw"),
-        azimuth_interval=Interval(number("azimuth_low"), number("azimuth_high")),
-        tilt_interval=Interval(number("tilt_low"), number("tilt_high")),
-        capacity_interval=Interval(number("capacity_low"), number("capacity_high")),
-        plane_error_degrees=number("plane_error_degrees"),
-        ac_limit_kw=None if np.isnan(limit) else limit,
-        clock=clock.finding(record.label, record.interval_minutes),
-        agreement=number("agreement"),
-        flags=flags,
-        assumptions=Assumptions(
-            losses=options.losses,
-            albedo=options.albedo,
-            sky_model=SkyModel.PEREZ.value,
-            weather=source,
-            method=options.method.value,
-            mount=options.mount,
-        ),
-        notes=notes,
-        haze_summer=number("haze_summer"),
-        haze_winter=number("haze_winter"),
-        heat=number("heat"),
-        clear_hours=number("clear_hours"),
-        skyline=skyline_of(found.skyline[place]),
-        years=found.years[place],
-        trend_percent_per_year=None if np.isnan(number("trend")) else number("trend"),
-        planes=found.planes[place],
-        tracker=found.tracker[place],
-        household=found.household[place],
-    )
+def _notes(record: Record, capacity_kw: float) -> tuple[str, ...]:
+    unit = note_on_unit(capacity_kw, record.unit, unit_known=record.unit_known)
+    return (*record.notes, unit) if unit else record.notes
 
 
 @without_unit
@@ -283,7 +245,7 @@ def infer(
     record = record_of(
         power, times=times, power_unit=power_unit, timezone=timezone, label=label, net=net
     )
-    return _given(next(_with_sources([record], skies, options)))
+    return _given(next(infer_records([record], skies, options=options)))
 
 
 @without_unit
@@ -308,7 +270,7 @@ def infer_frame(
     mount: str = "unknown",
     force: bool = False,
     cache: WeatherCache | None = None,
-) -> FrameEstimates:
+) -> Estimates:
     """Infer every system of a frame of one place, in the order of the systems' names.
 
     Every system stands alone: one that cannot be inferred is told in ``refused`` with its reason,
@@ -329,7 +291,7 @@ def infer_frame(
 
     Returns
     -------
-    FrameEstimates
+    Estimates
         A sequence of the estimates, with ``refused`` and ``to_frame()``.
 
     Privacy
@@ -355,13 +317,13 @@ def infer_frame(
     records = [each for each in systems if isinstance(each, Record)]
     refused = [each for each in systems if isinstance(each, RefusedSystem)]
     estimates = []
-    found = progress(_with_sources(records, skies, options), "inferring", total=len(records))
-    for record, each in zip(records, found, strict=True):
+    found = infer_records(records, skies, options=options)
+    for record, each in zip(records, progress(found, "inferring", total=len(records)), strict=True):
         if isinstance(each, Estimate):
             estimates.append(each)
         else:
             refused.append(RefusedSystem(record.system_id, "inference", str(each)))
-    return FrameEstimates(tuple(estimates), tuple(refused))
+    return Estimates.gathered(estimates, refused)
 
 
 @checked
@@ -394,19 +356,7 @@ def infer_record(
             give="Options, as sunveil.estimates.inference_options has them",
         )
     skies = SiteSkies.under(weather, cache=cache)
-    return _given(next(_with_sources([record], skies, options or Options())))
-
-
-def _with_sources(
-    records: Sequence[Record], skies: SiteSkies, options: Options
-) -> Iterator[Estimate | SunveilError]:
-    """Yield what :func:`infer_records` does, each estimate with what it came from beside it."""
-    found = infer_records(records, skies, options=options)
-    for record, each in zip(records, found, strict=True):
-        if isinstance(each, Estimate):
-            yield replace(each, source=EstimateSource(record, skies, skies.site))
-        else:
-            yield each
+    return _given(next(infer_records([record], skies, options=options)))
 
 
 def _given(found: Estimate | SunveilError) -> Estimate:
@@ -505,6 +455,6 @@ def separate_repaired(
     assumed = estimate.assumptions
     options = EngineOptions(losses=assumed.losses, albedo=assumed.albedo, mount=assumed.mount)
     # what the clock had wrong is out of these readings, and is not to be taken out twice
-    right = replace(estimate, clock=ClockFinding(0.0, fixed.label))
+    right = estimate.replaced(clock=ClockFinding(0.0, fixed.label))
     power = on_grid([fixed], grid)[0]
     return sky, separate_on_grid(power, sky, right, options=options, timezone=fixed.timezone)

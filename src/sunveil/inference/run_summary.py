@@ -15,18 +15,16 @@ import pyarrow.parquet as pq
 from numpy.typing import NDArray
 
 from sunveil._files import write_whole
-from sunveil.estimates.estimates_table import (
-    IN_SYSTEMS,
-    REFUSED,
+from sunveil.estimates.estimates_table import IN_SYSTEMS, REFUSED, write_table
+from sunveil.estimates.flags_and_quality import Flag, Quality
+from sunveil.estimates.read_write import (
+    SUMMARY,
     FleetPlanes,
     every_plane,
     planes_of_column,
     trackers_of_column,
     untold_of_column,
-    write_table,
 )
-from sunveil.estimates.flags_and_quality import Flag, Quality
-from sunveil.estimates.read_write import SUMMARY
 from sunveil.fleet.gather import not_gathered
 from sunveil.fleet.run_context import RunContext
 from sunveil.fleet.systems_table import SystemTable

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 
-from sunveil.estimates.estimates_table import MOUNTS
+from sunveil.estimates.read_write import MOUNTS
 from sunveil.privacy.discrete_noise import Spending
 from sunveil.publication.published_tables import MARGINS, Bins
 from sunveil.publish.capacity_cap import ClipRule, expected_cut, ladder
