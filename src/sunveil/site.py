@@ -59,14 +59,14 @@ RUNNING_LOSSES = round(1.0 - CALIBRATION * math.prod(1.0 - part for part in LOSS
 class Losses:
     """Losses between the light on the modules and the meter.
 
-    They are assumed, never inferred, and named in every result.
+    Assumed, never inferred, and reported with every result.
 
     Parameters
     ----------
     system
         Soiling, wiring, mismatch and the like, as a fraction of DC power; the default is
-        :data:`LOSS_PARTS` together, corrected by :data:`CALIBRATION`. Below zero where a system
-        gives more than its nameplate says.
+        :data:`LOSS_PARTS` together, corrected by :data:`CALIBRATION`. Negative where a system
+        yields more than its nameplate.
     inverter_efficiency
         Nominal inverter efficiency, as a fraction.
     gamma_pdc
@@ -236,7 +236,7 @@ class Site:
     longitude
         East positive, in [-180, 180]. [degrees]
     altitude
-        Height above the sea; looked up in pvlib's coarse map when left out. [m]
+        Height above the sea; default: from pvlib's coarse map. [m]
     """
 
     latitude: float

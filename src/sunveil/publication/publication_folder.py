@@ -243,11 +243,11 @@ def write_publication(
     Parameters
     ----------
     folder
-        Where: a folder that does not exist, or an empty one.
+        A folder that does not exist, or an empty one.
     publication
         What to write; everything in it is public.
     account
-        What the ledger says of it. Without, card and README say that there is none.
+        Statement of the ledger; without it, card and README say that there is none.
     figures
         Names, and functions that each draw on a new matplotlib figure; PNG and SVG are written.
     curator

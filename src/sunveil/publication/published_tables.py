@@ -264,7 +264,7 @@ class PublishedTable:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Publication:
-    """A publication: everything in it is public.
+    """Published tables with their guarantee. Everything in it is public.
 
     Parameters
     ----------
@@ -273,9 +273,9 @@ class Publication:
     tables
         Its tables.
     guarantee
-        What all of it together promises.
+        Guarantee of all tables together.
     mechanism
-        Which mechanisms drew it, in words.
+        Mechanisms, in words.
     public
         The public choices it was made with.
     question
