@@ -284,7 +284,7 @@ def plot_utility(
     curves
         One per unit and mechanism.
     private
-        Whether they were computed from somebody's readings: the figure is then marked so.
+        Whether they were computed from real readings; the figure is then marked private.
     axes
         Three panels. Default: new ones.
     """
