@@ -13,18 +13,22 @@ from typing import Any
 
 from sunveil._options import hints_of
 
+# The packages of the reference, each with a page of its own.
 PACKAGES = (
     "sunveil",
-    "sunveil.client",
-    "sunveil.engine",
-    "sunveil.inference",
-    "sunveil.meters",
+    "sunveil.ledger",
+    "sunveil.publish",
+    "sunveil.publication",
+    "sunveil.power",
     "sunveil.plots",
-    "sunveil.simulate",
-    "sunveil.weather",
+    "sunveil.paper",
+    "sunveil.privacy",
+    "sunveil.client",
 )
 REFERENCE = Path(__file__).parent.parent / "docs" / "reference"
-DIRECTIVE = re.compile(r"^\.\. auto(?:function|class):: (\S+)\n((?:   :.*\n)*)", re.MULTILINE)
+DIRECTIVE = re.compile(
+    r"^\.\. auto(?:function|class):: ([\w.]+)(?:\(\))?\n((?:   :.*\n)*)", re.MULTILINE
+)
 # Parameters that take several values, and those that cannot be given by name.
 OTHERS = (
     inspect.Parameter.VAR_POSITIONAL,
@@ -78,10 +82,6 @@ def public() -> dict[str, Public]:
 
 
 def _everything() -> Iterator[Public]:
-    for package in PACKAGES:
-        module = importlib.import_module(package)
-        for name in module.__all__:
-            yield from _called(getattr(module, name))
     for page in sorted(REFERENCE.glob("*.md")):
         for path, options in DIRECTIVE.findall(page.read_text("utf-8")):
             found = _find(path)
@@ -105,10 +105,12 @@ def _methods(kind: type, options: str) -> Iterator[Public]:
         return
     chosen = {name.strip() for name in listed[1].split(",") if name.strip()}
     inherited = ":inherited-members:" in options
+    hidden = re.search(r":exclude-members:(.*)", options)
+    excluded = {name.strip() for name in hidden[1].split(",")} if hidden else set()
     for name in dir(kind):
         static = inspect.getattr_static(kind, name)
         bound = isinstance(static, (classmethod, staticmethod))
-        if name.startswith("_") or not (bound or inspect.isfunction(static)):
+        if name.startswith("_") or name in excluded or not (bound or inspect.isfunction(static)):
             continue
         if name in chosen or (not chosen and (inherited or name in vars(kind))):
             where = f"{kind.__module__}.{kind.__qualname__}.{name}".removeprefix("sunveil.")

@@ -20,34 +20,24 @@ from sunveil.weather.weather_data import Weather
 
 Array = NDArray[np.float64]
 
-
 # Posterior means are rounded down to whole steps of this size before the exact draw, and held to
-# a range whose steps 64 bits can count: neither moves neighbours further apart.
+# a range that 64 bits can count in such steps: neither moves neighbours further apart.
 RESOLUTION = 2.0**-20
-
-
 LARGEST = 2.0**40
-
-
 PROOF = "docs/reproduction.md"
-
 
 CONDITION = (
     "It holds if the fit scores of both neighbours are independent draws from the Gaussian process"
     " prior, with probability 1 - δ over those draws; it does not hold for the worst case."
 )
 
-
 DATA_SCALED = "The scores were scaled by the data before the draw, which the argument leaves out."
-
 
 UNPROVEN_BOUND = (
     "It was drawn with algorithm 2's constant, smaller than the one the appendix argues."
 )
 
-
 VACUOUS = "With δ of 1 or more it says nothing."
-
 
 # More would not fit into memory.
 MOST_DRAWS = 1_000_000_000
@@ -77,19 +67,7 @@ def algorithm_2_constant(candidates: int, delta: float) -> float:
 
 @checked
 def sensitivity(candidates: int, steps: int, delta: float, bound: Bound = Bound.APPENDIX) -> float:
-    """Return the paper's bound Δ on ``|μ'_T - μ_T|``, which holds under the prior only.
-
-    Parameters
-    ----------
-    candidates
-        ``|Λ|``.
-    steps
-        T, the number of observations.
-    delta
-        The bound fails with at most this probability, under the prior.
-    bound
-        The appendix's 2(√φ̄_{T+1} + √ν), or algorithm 2's own 2√φ_{T+1} + c.
-    """
+    """Return the paper's bound Δ on ``|μ'_T - μ_T|``, which holds under the prior only."""
     check_delta(delta)
     if candidates < 1 or steps < 1:
         raise ParameterError("the sensitivity bound needs at least one candidate and one step")
@@ -103,12 +81,12 @@ def sensitivity(candidates: int, steps: int, delta: float, bound: Bound = Bound.
 
 @dataclass(frozen=True, slots=True)
 class DPBO:
-    """The draw of algorithm 2.
+    """Algorithm 2 of the paper: one conditional private draw of a plane.
 
     Parameters
     ----------
     epsilon, delta
-        The privacy that one draw is said to cost.
+        Nominal cost of one draw.
     bound
         Which of the paper's constants is used.
 

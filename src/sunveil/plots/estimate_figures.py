@@ -49,17 +49,12 @@ from sunveil.weather.weather_data import Weather
 
 CLEAR_DAY_PANELS = 4
 
-
 # A day with fewer daylight readings than this share of its season's fullest is not looked at.
 NEARLY_WHOLE = 0.9
 
-
 # Nor is one with so little of the brightest day's energy: nothing was running.
 RUNNING = 0.03
-
-
 YEAR = 365
-
 
 # How much clearer a day at the end of its span must be than one in the middle.
 OFF_CENTRE = 0.4
@@ -80,17 +75,6 @@ def plot_clear_days(
 
     The days are chosen by their own readings, for brightness and smoothness, and not by how well
     the model fits them.
-
-    Parameters
-    ----------
-    record, weather
-        What the estimate was inferred from.
-    estimate
-        The estimate, whose clock is used.
-    cache
-        Where clear skies are kept.
-    axes
-        One panel per day; four new ones when left out.
 
     Privacy
     -------
@@ -207,8 +191,6 @@ def _name_line(ax: Axes, place: float, words: str, colour: str) -> None:
 
 # Winter, spring, summer and autumn of the north, by Okabe and Ito's palette.
 _COLOURS = ("#0072B2", "#009E73", "#D55E00", "#CC79A7")
-
-
 _STYLES = ("-", "--", "-", ":")
 
 
@@ -220,18 +202,7 @@ def plot_separated(
     cache: WeatherCache | None = None,
     axes: Sequence[Axes] | None = None,
 ) -> tuple[Axes, ...]:
-    """Draw the generation of a net meter and the load it was told from, on typical days by season.
-
-    Parameters
-    ----------
-    record, weather
-        What the estimate was inferred from.
-    estimate
-        The estimate, whose clock is used.
-    cache
-        Where clear skies are kept.
-    axes
-        Four panels, one for each season; new ones when left out.
+    """Draw generation and load of a net meter on typical days by season.
 
     Privacy
     -------
@@ -288,13 +259,6 @@ def typical_days(found: pd.DataFrame, timezone: str) -> Array:
 def plot_load(estimate: Estimate, *, ax: Axes | None = None) -> Axes:
     """Draw the mean load of a household by the hour, a line for each season.
 
-    Parameters
-    ----------
-    estimate
-        The estimate of a net meter.
-    ax
-        Axes to draw on; new ones when left out.
-
     Privacy
     -------
     None: the figure shows what a household uses by the hour, and is marked so.
@@ -334,24 +298,18 @@ def _household(estimate: Estimate) -> HouseholdEstimate:
 
 
 MONTHS = "JFMAMJJASOND"
-
-
 HOURS = 24
-
 
 # Of the readings of an hour and month, the brighter ones say what the panels give: clouds only
 # take away. Under a clear sky's model the median would show the clouds.
 BRIGHT = 0.9
 
-
 # Fewer readings than this say nothing of their hour and month.
 FEWEST = 4
-
 
 # Where the colours may end, so that figures can be compared: the first that holds nearly all
 # differences. [% of the capacity]
 SCALES, NEARLY_ALL = (5.0, 10.0, 20.0, 40.0), 0.98
-
 
 # Hours and months without readings, darker than no difference.
 MISSING = "#D6D6D6"
@@ -369,17 +327,6 @@ def plot_residuals(
 
     A plane that is turned wrongly shows mornings above and afternoons below the model, or the
     reverse; one that is tilted wrongly, summers against winters; shade, a dark patch.
-
-    Parameters
-    ----------
-    record, weather
-        What the estimate was inferred from.
-    estimate
-        The estimate, whose clock is used.
-    cache
-        Where clear skies are kept.
-    ax
-        Axes to draw on; new ones when left out.
 
     Privacy
     -------
@@ -448,10 +395,8 @@ def _quantiles(cell: NDArray[np.int64], values: Array, *, count: int) -> Array:
 
 YEAR_PANELS = 3
 
-
-# Names of so many years stand beside each other; those of more are written in two lines.
+# Wrap year labels beyond this many.
 MOST_BESIDE = 3
-
 
 # Room left beyond what is drawn, as a share of it.
 MARGIN = 0.25
@@ -459,13 +404,6 @@ MARGIN = 0.25
 
 def plot_years(estimate: Estimate, *, axes: Sequence[Axes] | None = None) -> tuple[Axes, ...]:
     """Draw azimuth, tilt and capacity of each year, over the estimate and its 90% interval.
-
-    Parameters
-    ----------
-    estimate
-        The estimate of a record of several years.
-    axes
-        Three panels; new ones when left out.
 
     Privacy
     -------
@@ -532,20 +470,16 @@ def _beside(azimuth: Array, near: float) -> Array:
 # As wide as a column of text: a wider figure would be shrunk there, and its words with it. [inches]
 WIDTH = 9.0
 
-
 # Heights of the rows: days, map beside residuals, skyline, years. [inches]
 DAYS, MIDDLE, SKYLINE, YEARS = 2.5, 3.9, 2.7, 2.2
-
-
 TITLE = 0.35
 
 
 def plot_estimate(estimate: Estimate) -> dict[str, Axes]:
-    """Draw what an estimate rests on: its readings beside what it makes of them.
+    """Draw the evidence of an estimate: readings against the model.
 
-    Clear days measured and modelled; how far bright readings lie from the model over hour and
-    month; the share of readings that each plane explains; and, where there are any, what hides the
-    sun and what the single years say.
+    Clear days measured and modelled; residuals of bright readings by hour and month; the share of
+    readings that each plane explains; and, where there are any, skyline and single years.
 
     Parameters
     ----------

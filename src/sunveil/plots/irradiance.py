@@ -38,21 +38,12 @@ from sunveil.weather.clear_sky import clearsky
 from sunveil.weather.weather_data import TimeLike, Weather, instant, utc_seconds
 
 LIGHT = "Plane-of-array irradiance [W/m²]"
-
-
 SOLAR_TIME = "Solar time [h]"
-
-
 DEFAULT_TILTS = (0.0, 15.0, 30.0, 45.0, 60.0, 75.0, 90.0)
-
-
 MAP_STEP = 5.0
 
-
-# A day whose sun stays below this is no day to draw. [degrees of zenith]
+# A day is not drawn unless the sun rises above this. [degrees of zenith]
 LOWEST_NOON = 88.0
-
-
 _BLOCK = 150
 
 
@@ -67,25 +58,7 @@ def plot_irradiance_by_azimuth(
     cache: WeatherCache | None = None,
     ax: Axes | None = None,
 ) -> Axes:
-    """Draw a day's light on planes of one tilt that face different ways: paper fig. 3a.
-
-    Parameters
-    ----------
-    site
-        Where.
-    date
-        The solar day.
-    azimuths
-        Clockwise from north; from east through the equator's side to west when left out. [degrees]
-    tilt
-        From horizontal. [degrees]
-    weather
-        The weather of that day; the clear sky when left out.
-    cache
-        Where clear skies are kept.
-    ax
-        Where to draw.
-    """
+    """Draw a day's light on planes of one tilt that face different ways: paper fig. 3a."""
     check_inputs(
         "weather", "azimuths", site=site, azimuths=azimuths, weather=weather, cache=cache, ax=ax
     )
@@ -116,25 +89,7 @@ def plot_irradiance_by_tilt(
     cache: WeatherCache | None = None,
     ax: Axes | None = None,
 ) -> Axes:
-    """Draw a day's light on planes of one azimuth and different tilts: paper fig. 3b.
-
-    Parameters
-    ----------
-    site
-        Where.
-    date
-        The solar day.
-    tilts
-        From horizontal. [degrees]
-    azimuth
-        Clockwise from north; toward the equator when left out: 180 in the north. [degrees]
-    weather
-        The weather of that day; the clear sky when left out.
-    cache
-        Where clear skies are kept.
-    ax
-        Where to draw.
-    """
+    """Draw a day's light on planes of one azimuth and different tilts: paper fig. 3b."""
     check_inputs("weather", site=site, tilts=tilts, weather=weather, cache=cache, ax=ax)
     facing = _toward_equator(site)[2]
     if azimuth is not None:
@@ -160,21 +115,7 @@ def plot_yearly_irradiance(
     cache: WeatherCache | None = None,
     ax: Axes | None = None,
 ) -> Axes:
-    """Draw the year's mean daily light over azimuth and tilt, its optimum marked: paper fig. 3c.
-
-    Parameters
-    ----------
-    site
-        Where.
-    year
-        Calendar year, in UTC.
-    weather
-        Weather that covers the year; the clear sky when left out.
-    cache
-        Where clear skies are kept.
-    ax
-        Polar axes to draw on.
-    """
+    """Draw the year's mean daily light over azimuth and tilt, its optimum marked: paper fig. 3c."""
     check_inputs("weather", site=site, weather=weather, cache=cache, ax=ax)
     year = whole("year", year, low=1900, high=2100)
     polar = new_polar() if ax is None else as_polar(ax)
@@ -207,11 +148,11 @@ def plot_yearly_irradiance(
 
 def _daily_energy(weather: Weather, directions: Array) -> Array:
     """Return the mean irradiation of planes. [kWh/m² per day]"""
-    lit = weather.ghi > 0.0
-    if not lit.any():
+    daylight = weather.ghi > 0.0
+    if not daylight.any():
         raise WeatherError(f"the weather from {weather.source} has no light in that year")
-    sky = sky_at(weather, utc_seconds(weather.times)[lit])
-    share = np.count_nonzero(lit) / len(weather.times)
+    sky = sky_at(weather, utc_seconds(weather.times)[daylight])
+    share = np.count_nonzero(daylight) / len(weather.times)
     # in blocks, so that a year of all planes never stands in memory at once
     parts = [
         plane_irradiance(sky, directions[first : first + _BLOCK]).mean(axis=1)

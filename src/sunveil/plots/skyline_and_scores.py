@@ -33,7 +33,7 @@ from sunveil.engine.tracker_model import (
 from sunveil.errors import ParameterError, WeatherError
 from sunveil.estimates.estimate_text import HiddenSky, hidden_skies
 from sunveil.estimates.estimates_table import Estimate
-from sunveil.estimates.inference_options import EngineOptions
+from sunveil.estimates.inference_options import InferOptions
 from sunveil.estimates.planes_and_intervals import TrackerEstimate
 from sunveil.fleet.blocks import grid_of, on_grid
 from sunveil.grids import Grid, plane_grid
@@ -69,10 +69,10 @@ from sunveil.weather.cache import WeatherCache
 from sunveil.weather.weather_data import Weather
 
 
-def engine_options(estimate: Estimate) -> EngineOptions:
+def engine_options(estimate: Estimate) -> InferOptions:
     """Return the options of the engine under an estimate's assumptions."""
     assumed = estimate.assumptions
-    return EngineOptions(losses=assumed.losses, albedo=assumed.albedo, mount=assumed.mount)
+    return InferOptions(losses=assumed.losses, albedo=assumed.albedo, mount=assumed.mount)
 
 
 def modelled_parts(estimate: Estimate, sky: SkyTable, numbers: Numbers) -> Array:
@@ -198,11 +198,7 @@ def local_times(starts: NDArray[np.datetime64], timezone: str) -> pd.DatetimeInd
 
 
 MAP_STEP = 5.0
-
-
 MAP_READINGS = 1500
-
-
 MAP_TOLERANCE = Tolerance(relative=0.15, floor=0.08)
 
 
@@ -227,7 +223,7 @@ def plot_score_map(
     record, weather
         What the estimate was inferred from.
     estimate
-        The estimate, whose clock is used.
+        The estimate; its clock is used.
     truth
         The true plane where it is known.
     cache
@@ -297,13 +293,13 @@ def few_places(power: Array, *, limit: float) -> NDArray[np.intp]:
 
 def best_shares(power: Array, profiles: NDArray[np.floating]) -> Array:
     """Return the share of readings that agree with each plane at its best capacity. [fraction]"""
-    lit = np.asarray(profiles, dtype=np.float32)
+    shares = np.asarray(profiles, dtype=np.float32)
     bright = float(np.quantile(power, 0.98))
     if not bright > 0.0:
-        return np.zeros(len(lit))
+        return np.zeros(len(shares))
     bins = RatioBins.of(Capacities(0.6 * bright, 6.0 * bright, 0.02), MAP_TOLERANCE)
-    counts = count_readings(log_power(power), log_profiles(lit, MAP_TOLERANCE.floor), bins)
-    possible = int((lit >= MAP_TOLERANCE.floor).sum(axis=1).max())
+    counts = count_readings(log_power(power), log_profiles(shares, MAP_TOLERANCE.floor), bins)
+    possible = int((shares >= MAP_TOLERANCE.floor).sum(axis=1).max())
     return np.asarray(counts.max(axis=1) / max(1, possible))
 
 
@@ -391,13 +387,9 @@ def _finish(ax: PolarAxes, estimate: Estimate) -> None:
 # The longest and the shortest day, and one between; a path is the same each year to a few tenths.
 DAYS = (("2019-06-21", "21 June"), ("2019-03-21", "21 March"), ("2019-12-21", "21 December"))
 
-
 # Where a path's name ends, before noon. [degrees]
 NAME_BEFORE = 15.0
-
-
 HIDDEN = "#6F6F6F"
-
 
 # From this height and width on, a number fits below the skyline. [degrees]
 FIRST_INSIDE = (10.0, 24.0)
@@ -408,15 +400,6 @@ def plot_skyline(estimate: Estimate, site: Site, *, ax: Axes | None = None) -> A
 
     The equator is in the middle: south at northern sites, north at southern ones. A diamond marks
     where the panels of each plane face, lines where those of a tracker turn.
-
-    Parameters
-    ----------
-    estimate
-        An estimate with a skyline.
-    site
-        Where the system is.
-    ax
-        Axes to draw on; new ones when left out.
 
     Privacy
     -------

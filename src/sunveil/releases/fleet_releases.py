@@ -23,19 +23,19 @@ import pandas as pd
 from sunveil._files import held
 from sunveil._options import check_fields, checked, instance
 from sunveil.errors import ParameterError, SourceError, SunveilError
-from sunveil.estimates.inference_options import FleetSettings
 from sunveil.fleet.blocks import power_on, time_grid_of
 from sunveil.fleet.open import FleetRecords, HeldRecord, open_records
-from sunveil.fleet.run_plan import Part
-from sunveil.grids import Cell
+from sunveil.fleet.run_plan import PART_ROWS, Part
+from sunveil.grids import SIZE, Cell
 from sunveil.household_keys import key_of
 from sunveil.ledger.promises import Promise
+from sunveil.meters.reading_options import MeterOptions
 from sunveil.meters.record import UNREAD, Record, RefusedSystem, prepared
 from sunveil.privacy.guarantees import Guarantee, System, Unit, check_release_epsilon
 from sunveil.releases.candidate_frame import Frame, check_clock, check_daylight, make_frame
 from sunveil.releases.expected_errors import mean_errors, typical_errors
-from sunveil.releases.release import Mechanism, Scored, score_record
-from sunveil.releases.release_answer import ExpectedErrors
+from sunveil.releases.release import Mechanism, Scored, draw_release, score_record
+from sunveil.releases.release_answer import ExpectedErrors, Release
 from sunveil.releases.release_choices import Choices
 from sunveil.site import Site, TimeGrid
 from sunveil.weather.cache import WeatherCache
@@ -588,7 +588,10 @@ def open_fleet(
     fleet: Path | str,
     systems: Path | str,
     *,
-    settings: FleetSettings | None = None,
+    reading: MeterOptions | None = None,
+    weather: str = "clearsky",
+    cell: float = SIZE,
+    part_rows: int = PART_ROWS,
     server: Mapping[str, Any] | None = None,
     work: Path | str | None = None,
     workers: int | None = None,
@@ -603,8 +606,10 @@ def open_fleet(
         Parquet, long or with lists, or a folder of files.
     systems
         Where the systems are; see :func:`~sunveil.fleet.systems_table.read_systems`.
-    settings
-        How to read the meters, and which weather to take; every reading is taken alone.
+    reading
+        How to read the meters; every reading is taken alone.
+    weather, cell, part_rows
+        As for :func:`~sunveil.inference.fleet_run.infer_fleet`.
     server
         What a server of weather must be told: ``api_key``, ``email``.
     work
@@ -625,18 +630,24 @@ def open_fleet(
     if not 1 <= count <= 1024:
         raise ParameterError(f"workers must be between 1 and 1024, and {workers} is not")
     with _folder(None if work is None else Path(os.path.realpath(work))) as folder:
-        settings = settings or FleetSettings()
-        records = open_records(Path(fleet), Path(systems), folder, settings=settings, workers=count)
+        records = open_records(
+            Path(fleet),
+            Path(systems),
+            folder,
+            reading=reading or MeterOptions(),
+            weather=weather,
+            cell=cell,
+            part_rows=part_rows,
+            workers=count,
+        )
         roster = make_roster(records, on_progress)
         if not len(roster):
             reasons = sorted({each.reason for each in roster.refused})
             raise SourceError(
                 f"no system of the fleet can be released; the first reason: {reasons[0]}"
             )
-        weather = FleetWeather(
-            records.context.cells.cells, settings.weather, dict(server or {}), cache
-        )
-        yield OpenFleet(records, roster, weather, count)
+        sky = FleetWeather(records.context.cells.cells, weather, dict(server or {}), cache)
+        yield OpenFleet(records, roster, sky, count)
 
 
 def _check_own(work: Path) -> None:
@@ -815,3 +826,45 @@ class MemorySystems:
         for record in group.records:
             own = frame.settled(terms.unit, terms.epsilon, differenced=record.differenced)
             yield record.system_id, own, score_record(own, record, terms.unit)
+
+
+@checked
+def release_systems(
+    systems: SystemsToRelease, *, terms: ReleaseTerms, on_progress: OnProgress = ignore_progress
+) -> list[Release]:
+    """Release every system once, in an order that says nothing about them.
+
+    Nothing is recorded: each call is a release of its own, and releases of one system add up.
+
+    Parameters
+    ----------
+    systems
+        Records in memory, or a fleet that is held open.
+    terms
+        What is asked of every system.
+    on_progress
+        Called with the numbers of systems drawn and of all systems.
+
+    Privacy
+    -------
+    ``ε``-DP for the unit of every system. Draws are made in the thread that calls.
+    """
+    systems.check()
+    expected = systems.expected(terms)
+    # the same for all: each record's own days choose how they vote, by this rule
+    public = terms.choices.to_dict()
+    if terms.mechanism == "window":
+        public["window_candidates"] = terms.choices.window(terms.epsilon).inside
+    drawn: list[Release] = []
+    for part in systems.parts(terms):
+        for _, frame, scored in part.scores():
+            one = draw_row(scored, frame, terms)
+            drawn.append(replace(one, public=public, expected=expected))
+            on_progress(len(drawn), len(systems))
+    return sorted(drawn, key=lambda each: each.release_id)
+
+
+def draw_row(scored: Scored, frame: Frame, terms: ReleaseTerms) -> Release:
+    """Draw the release of one system."""
+    exponential = terms.mechanism == "exponential"
+    return draw_release(scored, frame, epsilon=terms.epsilon, exponential=exponential)

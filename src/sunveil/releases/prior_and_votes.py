@@ -147,21 +147,27 @@ class SingleAxisTrackers:
         ratios = np.array([0.0, *choices.gcrs])
         return cls(np.repeat(axes, len(ratios)), np.tile(ratios, len(axes)), choices.max_angle)
 
-    def normals(self, number: int, sun: Array) -> Array:
-        """Return the unit normals of a tracker's modules, by pvlib."""
+    def normals(self, number: int, zenith: Array, azimuth: Array) -> Array:
+        """Return the unit normals of a tracker's modules under the sun's angles, by pvlib."""
         gcr = float(self.gcr[number])
-        turned = pvlib.tracking.singleaxis(
-            np.degrees(np.arccos(np.clip(sun[:, 2], -1.0, 1.0))),
-            np.degrees(np.arctan2(sun[:, 0], sun[:, 1])) % 360.0,
+        modules = pvlib.tracking.singleaxis(
+            zenith,
+            azimuth,
             axis_tilt=0.0,
             axis_azimuth=float(self.axis_azimuth[number]),
             max_angle=self.max_angle,
             backtrack=gcr > 0.0,
             gcr=gcr or 0.5,  # which nothing looks at without backtracking
         )
-        # where the sun is down it lies flat
-        azimuth, tilt = (np.nan_to_num(turned[f"surface_{each}"]) for each in ("azimuth", "tilt"))
-        return normals(azimuth, tilt)
+        # flat where the sun is down
+        angles = (np.nan_to_num(modules[f"surface_{each}"]) for each in ("azimuth", "tilt"))
+        return normals(*angles)
+
+
+def sun_angles(sun: Array) -> tuple[Array, Array]:
+    """Return zenith and azimuth of unit vectors to the sun. [degrees]"""
+    zenith = np.degrees(np.arccos(np.clip(sun[:, 2], -1.0, 1.0)))
+    return zenith, np.degrees(np.arctan2(sun[:, 0], sun[:, 1])) % 360.0
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -385,7 +391,7 @@ class VoteRule:
 # The votes are those that gave 60 simulated systems with a real fleet's faults the least mean error
 # of azimuth at some worth. There each gave way to the next at 0.22, 0.28 and 0.45; the steps are
 # put higher, since votes too few cost little and votes too many much, and since fewer of a real
-# record's days agree. How they do on real systems: docs/release-benchmarks.md.
+# record's days agree. How they do on real systems: docs/measured.md.
 VOTE_RULES = (
     VoteRule(0.0, (0.2,), 3),
     VoteRule(0.25, (0.3, 0.5), 4),

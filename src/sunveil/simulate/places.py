@@ -23,12 +23,9 @@ from sunveil.site import Site
 from sunveil.weather.weather_data import Weather
 
 CELL_SYSTEMS = 100
-
-
 COLUMNS = ("latitude", "longitude", "altitude", "timezone", "weight", "name")
 
-
-# Cells are told apart by whole tenths of degrees.
+# Cells are distinguished by whole tenths of degrees.
 Tenths = tuple[int, int]
 
 
@@ -46,7 +43,7 @@ class Place:
 
     @property
     def statistics(self) -> FleetStatistics:
-        """The list whose systems stand for those here: American in the Americas, else European."""
+        """The list that stands for systems here: American in the Americas, else European."""
         region = self.timezone.partition("/")[0]
         if region == "Europe":
             return EUROPE
@@ -55,7 +52,7 @@ class Place:
 
 @dataclass(frozen=True, slots=True)
 class SimulatedCell:
-    """A square of 0.1 by 0.1 degrees whose systems share a sky."""
+    """A square of 0.1 by 0.1 degrees; its systems share a sky."""
 
     number: int  # its place in the fleet, from 0
     name: str  # the site that it belongs to
@@ -87,7 +84,7 @@ def read_places(path: Path) -> list[Place]:
     """Return the sites of a CSV or Parquet file.
 
     It has the columns latitude and longitude, and may have altitude [m], timezone (an IANA name),
-    weight and name. A time zone that is left out is whole hours from UTC, by the longitude.
+    weight and name. The default time zone is whole hours from UTC, by the longitude.
     """
     if not path.is_file():
         raise SourceError(f"the list of sites {path} is not a file; name a CSV or Parquet file")
@@ -236,13 +233,9 @@ def _is_parquet(path: Path) -> bool:
 
 INTERVALS = (15, 30, 60)
 
-
 # pvlib's solar positions and the world's clocks are good for these.
 FIRST_YEAR, LAST_YEAR = 1980, 2049
-
-
 USUAL_YEAR = 2019
-
 
 # Farther from a file's place its weather is taken for a mistake. [degrees of latitude]
 FARTHEST = 1.0
@@ -274,23 +267,16 @@ class NetColumns(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class NetMix:
-    """How many meters see only the net of generation and load, and what stands behind them.
+    """How many meters see only the net of generation and load, and what stands behind them."""
 
-    Parameters
-    ----------
-    share
-        Share of systems whose meter sees the net; 0 for a fleet of generation meters.
-    batteries, cars
-        Shares of these systems' households with a battery, and of its homes with an electric car.
-    columns
-        Generation less load in one column; import and export in two, both of which count within an
-        interval in which power flows both ways; or export alone. Generation meters of such a fleet
-        export all that they read.
-    """
-
+    # Share of systems with a meter that sees the net; 0 for a fleet of generation meters
     share: float = 0.0
+    # Shares of these systems' households with a battery, and of its homes with an electric car
     batteries: float = 0.0
     cars: float = 0.0
+    # Generation less load in one column; import and export in two, both of which count within an
+    # interval in which power flows both ways; or export alone. Generation meters of such a fleet
+    # export all that they read
     columns: NetColumns = NetColumns.SIGNED
 
     def __post_init__(self) -> None:
@@ -305,37 +291,18 @@ class NetMix:
 
 @dataclass(frozen=True, slots=True)
 class FleetSpec:
-    """What a simulated fleet is to be; :meth:`of` lays its cells.
+    """What a simulated fleet is to be; :meth:`of` lays its cells."""
 
-    Parameters
-    ----------
-    cells
-        The cells with their numbers of systems.
-    seed
-        The same seed gives the same fleet, byte for byte.
-    year
-        Calendar year of the readings, in UTC.
-    interval_minutes
-        Interval of the meters: 15, 30 or 60. [minutes]
-    layout
-        One row per reading, or one row per system with a list.
-    rates
-        What befalls the systems, and how often: as real records have it
-        (:data:`~sunveil.simulate.fault_rates.REAL_FLEET`), or less.
-    weather
-        Real weather in place of simulated skies.
-    net
-        How many meters see only the net of generation and load; none when left out.
-    """
-
-    cells: tuple[SimulatedCell, ...]
-    seed: int = 1
-    year: int = USUAL_YEAR
-    interval_minutes: int = 60
+    cells: tuple[SimulatedCell, ...]  # the cells with their numbers of systems
+    seed: int = 1  # the same seed gives the same fleet, byte for byte
+    year: int = USUAL_YEAR  # calendar year of the readings, in UTC
+    interval_minutes: int = 60  # interval of the meters: 15, 30 or 60 [minutes]
+    # One row per reading, or one row per system with a list
     layout: ReadingsLayout = ReadingsLayout.LONG
+    # What befalls the systems, and how often: as real records have it (`REAL_FLEET`), or less
     rates: FaultRates = REAL_FLEET
-    weather: Weather | None = None
-    net: NetMix = NetMix()
+    weather: Weather | None = None  # real weather in place of simulated skies
+    net: NetMix = NetMix()  # how many meters see only the net of generation and load
 
     def __post_init__(self) -> None:
         check_fields(self)
@@ -367,21 +334,7 @@ class FleetSpec:
         weather: Weather | None = None,
         net: NetMix | None = None,
     ) -> FleetSpec:
-        """Return the specification of a fleet of some systems.
-
-        Parameters
-        ----------
-        systems
-            How many systems.
-        places
-            The sites; that of the weather, or the simulator's 25 cities, when left out.
-        cells
-            How many weather cells; one for every site and every 100 systems when left out.
-        year
-            Calendar year; that of the weather, or 2019, when left out.
-        seed, interval_minutes, layout, rates, weather, net
-            As for the specification itself.
-        """
+        """Return the specification of a fleet of some systems."""
         if systems < 1:
             raise ParameterError(f"a fleet has 1 system at least, and {systems} is not")
         if seed < 0:

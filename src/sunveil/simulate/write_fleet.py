@@ -11,7 +11,7 @@ import threading
 from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
 from contextlib import suppress
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import asdict, dataclass, field, fields, replace
 from importlib.metadata import version
 from pathlib import Path
 from typing import Any
@@ -70,7 +70,6 @@ from sunveil.weather.weather_data import utc_index
 
 KIND = "simulated fleet of sunveil"
 
-
 _README = """\
 # A simulated fleet
 
@@ -96,14 +95,12 @@ Planes and capacities have the weights of two public lists of systems (OEDI's PV
 Americas, Open Climate Fix's elsewhere). {faults}
 {net}"""
 
-
 _FAULTS = """\
 `truth.parquet` tells which system has what.
 
 | what | how much |
 |---|---|
 {rows}"""
-
 
 _NET = """
 ## Net meters
@@ -118,57 +115,11 @@ Loads are simulated, with the shapes of real homes' and none of their values; `t
 their mean, what was used of the generation, batteries and cars.
 """
 
-
 _COLUMNS = {
     NetColumns.SIGNED: "Readings are generation less load.",
     NetColumns.TWO: "Readings are import and export, both above zero where power flowed both ways"
     "\nwithin an interval; generation meters export all that they read.",
     NetColumns.EXPORT: "Readings are what flows to the grid alone; generation meters send all.",
-}
-
-
-# What the README says of each field of the fault rates.
-_WORDS = {
-    "noise": "median relative error of a reading",
-    "noise_spread": "lognormal spread of that error between systems",
-    "loss_spread": "standard deviation of system losses about the nominal ones",
-    "hour_fast": "share of clocks an hour fast",
-    "hour_slow": "share of clocks an hour slow",
-    "half_hour_fast": "share of clocks half an hour fast",
-    "half_hour_slow": "share of clocks half an hour slow",
-    "daylight_saving": "share of clocks with daylight saving left in, where the place saves it",
-    "label_end": "share of systems stamped at the end of the interval",
-    "label_middle": "share of systems stamped at the middle of the interval",
-    "clock_steps": "share of clocks that step by an hour on one day",
-    "oversized": "share of systems with 1.4 to 1.8 times the inverter's capacity",
-    "shaded": "share of systems with an obstacle on the sun's side",
-    "east_west": "share of systems on both sides of a ridge",
-    "hipped": "share of systems on two sides around a corner",
-    "trackers": "share of systems that follow the sun",
-    "late": "share of records that begin within the year",
-    "short": "share of records of 4 to 40 days",
-    "hour_gaps": "gaps of 1 to 12 hours, a year",
-    "day_gaps": "gaps of 1 to 7 days, a year",
-    "week_gaps": "gaps of 1 to 8 weeks, a year",
-    "down_days": "times at zero for 1 to 5 days, a year",
-    "down_weeks": "times at zero for 1 to 6 weeks, a year",
-    "snowfall": "chance that a dull day below freezing covers the modules with snow",
-    "uneven": "shape of the gamma distribution of gaps between systems",
-    "soiling": "median loss by each day without rain",
-    "soiling_spread": "lognormal spread of that loss between systems",
-    "dry_seasons": "share of cells without rain for four to six months",
-    "degradation": "median loss by each year of age",
-    "degradation_spread": "standard deviation of that loss between systems",
-    "oldest_years": "age of the oldest systems, in years",
-    "skylines": "share of systems with hills, trees and houses around them",
-    "turbidity_season": "lognormal spread of the season of turbidity about the maps'",
-    "climate": "standard deviation of the swing of temperature about its latitude's, in K",
-    "smog": "share of cells where haze takes half of the light in winter",
-    "dead_strings": "share of systems that lose a string for 2 to 10 months",
-    "negative": "share of systems that read below zero by day for 3 to 40 days",
-    "stuck": "share of systems that repeat one reading for up to 10 days",
-    "wrong_scale": "share of systems that have a month in a wrong scale",
-    "sentinels": "share of systems whose missing readings are -999 or -9999",
 }
 
 
@@ -227,7 +178,9 @@ def make_readme(spec: FleetSpec, *, sky_minutes: int) -> str:
     rates = spec.rates
     long = spec.layout is ReadingsLayout.LONG
     names = " and ".join(f"`{name}`" for name in spec.net.columns.names)
-    rows = "\n".join(f"| {_WORDS[name]} | {value:g} |" for name, value in asdict(rates).items())
+    rows = "\n".join(
+        f"| {each.metadata['words']} | {getattr(rates, each.name):g} |" for each in fields(rates)
+    )
     return _README.format(
         systems=spec.systems,
         cells=len(spec.cells),
@@ -269,7 +222,6 @@ def _realism(rates: FaultRates) -> str:
 
 
 ROW_GROUP = 262_144
-
 
 # DuckDB's smallest; a row holds a whole year.
 LIST_ROW_GROUP = 2_048
@@ -383,17 +335,14 @@ _MOUNTED = (
     "max_angle",
 )
 
-
 _PLANE = (
     "{{surface_azimuth: {0}_azimuth, surface_tilt: {0}_tilt, share: {1},"
     " dc_capacity_kw: {1} * dc_capacity_kw}}"
 )
 
-
 _FIRST, _SECOND = (
     _PLANE.format(*each) for each in (("first", "first_share"), ("second", "(1 - first_share)"))
 )
-
 
 _WRITTEN = f"""
     CASE WHEN turning THEN [] WHEN first_share < 1 THEN [{_FIRST}, {_SECOND}] ELSE [{_FIRST}] END
@@ -402,10 +351,8 @@ _WRITTEN = f"""
         max_angle: max_angle, dual_axis: dual_axis}} END AS tracker
 """
 
-
 # The truth as it is written, of its columns: planes and tracker named as those of estimates.
 TRUTH_SELECT = f"* EXCLUDE ({', '.join(_MOUNTED)}), {_WRITTEN}"
-
 
 # The same of fleets with net meters, where words may all be missing and are words nevertheless.
 NET_TRUTH_SELECT = TRUTH_SELECT.replace(
@@ -413,7 +360,6 @@ NET_TRUTH_SELECT = TRUTH_SELECT.replace(
     ") REPLACE (CAST(household AS VARCHAR) AS household, CAST(car AS VARCHAR) AS car),",
     1,
 )
-
 
 # Fields of the roster that are columns of the truth as they are.
 _PLAIN = (
@@ -433,7 +379,6 @@ _PLAIN = (
     "scale_factor",
     "sentinel",
 )
-
 
 # Spells of the roster that are columns as their length, by the name of the column.
 _SPELLS = {
@@ -547,10 +492,8 @@ def _days(begin: Array, end: Array) -> Array:
 
 PART_SYSTEMS = 128
 
-
 # Spacing of the true sky for each interval of the meters, as fine as the time allows. [minutes]
 SKY_MINUTES = {15: 5, 30: 10, 60: 15}
-
 
 # Columns of the truth that are known when a part is made, by their names.
 Measured = dict[str, NDArray[Any]]
@@ -584,7 +527,7 @@ def write_fleet(
     replace
         Whether a simulated fleet that stands there is replaced.
     workers
-        How many threads; one for each core when left out.
+        How many threads. Default: one for each core.
 
     Yields
     ------
@@ -673,7 +616,7 @@ class _CellSky:
 
 @dataclass(slots=True, eq=False)
 class _Shared:
-    """A cell's sky while parts need it: made once, by whoever comes first."""
+    """A cell's sky while parts need it: made once, by the first thread that asks."""
 
     parts_left: int
     lock: threading.Lock = field(default_factory=threading.Lock)

@@ -16,15 +16,10 @@ from sunveil.site import Array, Site
 from sunveil.weather.climate_normals import climate_temperature
 
 COLUMNS = ("ghi", "dni", "dhi", "temp_air", "wind_speed")
-
-
 SUN = ("zenith", "azimuth")
-
 
 # Years that weather is asked for; others are what a misread date looks like.
 EARLIEST, LATEST = 1900, 2200
-
-
 TimeLike: TypeAlias = str | dt.date | dt.datetime | np.datetime64 | pd.Timestamp
 
 
@@ -91,11 +86,11 @@ class Weather:
     wind_speed
         Wind speed. [m/s]
     source
-        Where the values come from, for the record: ``"clearsky"``, ``"nsrdb"``, a file name.
+        Source of the values: ``"clearsky"``, ``"nsrdb"``, a file name.
     clear
-        True when the values are what a cloudless sky would give, whatever the real sky did.
+        True for a clear-sky model, whatever the real sky did.
     typical
-        True for a typical year, whose months come from different real years: its times carry
+        True for a typical year, made of months of different real years: its times carry
         one stand-in year, and :func:`sunveil.weather.covering` lays it over real years.
     zenith, azimuth
         Apparent zenith and azimuth of the sun at ``times`` where already known; ask
@@ -254,11 +249,7 @@ def join_weather(parts: list[Weather]) -> Weather:
 # Typical years, laid over the dates of a record.
 
 STAND_IN_YEAR = 1990  # any year of 365 days
-
-
 _DAY = np.timedelta64(1, "D")
-
-
 _FEBRUARY_28, _FEBRUARY_29 = 58, 59  # days since 1 January
 
 
@@ -286,13 +277,6 @@ def covering(weather: Weather, start: TimeLike, end: TimeLike) -> Weather:
     """Return weather over ``start <= times < end``, laying a typical year over each real one.
 
     A leap year's 29 February repeats the 28th. Weather of real years is only sliced.
-
-    Parameters
-    ----------
-    weather
-        Weather of real years, or of a typical one.
-    start, end
-        Half-open span of instants; naive ones are in UTC.
     """
     first, last = span(start, end)
     instance("weather", weather, Weather, give="Weather, as sunveil.get_weather returns it")

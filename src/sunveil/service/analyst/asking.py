@@ -147,8 +147,8 @@ FIELD_WORDS = {
     "percents": "Percentiles",
 }
 
-# Median errors of estimates from net meters of real homes beside neighbours' loads, as docs/net.md
-# has them by `python -m benchmarks.net`, rounded up. [degrees, degrees, %]
+# Median errors of estimates from net meters of real homes with neighbours' loads: docs/measured.md,
+# `python -m benchmarks.net`, rounded up. [degrees, degrees, %]
 NET_AZIMUTH, NET_TILT, NET_CAPACITY = 5, 2, 4
 
 MOST_PERCENT = 1000  # larger errors are shown as "more than"
