@@ -18,11 +18,11 @@ from fleet_folders import contents
 
 from sunveil.errors import SourceError, SunveilError
 from sunveil.estimates.inference_options import FleetSettings
-from sunveil.fleet.run_context import context_of
+from sunveil.fleet.open import open_fleet
+from sunveil.fleet.run_context import context_of, keep_context
 from sunveil.fleet.run_plan import Part
 from sunveil.inference import infer_fleet
 from sunveil.inference import workers as local
-from sunveil.inference.fleet_run import _opened
 from sunveil.inference.workers import refuse_unguarded, run_in_pool, run_local
 
 SMALL = FleetSettings(part_rows=1)
@@ -32,8 +32,9 @@ SMALL = FleetSettings(part_rows=1)
 def job(layouts, systems_file, tmp_path):
     out = tmp_path / "opened"
     out.mkdir()
-    context, _ = _opened(layouts["files"], systems_file, out, SMALL, server={}, workers=1)
-    return context.job
+    fleet = open_fleet(layouts["files"], systems_file, out, settings=SMALL, workers=1)
+    keep_context(fleet.context)
+    return fleet.context.job
 
 
 def parts(count):
