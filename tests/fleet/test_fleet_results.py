@@ -169,6 +169,17 @@ def test_a_quote_that_is_never_closed_swallows_no_other_row(tmp_path):
     np.testing.assert_array_equal(found.dc_capacity_kw[[0, 2, 3]], [5.0, 7.0, 8.0])
 
 
+@pytest.mark.parametrize(
+    "row", ["b,1\n90,21,6", "b,190,2\n1,6", "b,190,21,6\n5", "b,190,21,6\n5,4"]
+)
+def test_what_follows_a_line_break_without_quotes_names_no_system(tmp_path, row):
+    path = tmp_path / "e.csv"
+    path.write_text(f"{HEADER}\na,180,20,5\n{row}\nc,200,22,7\n")
+    found = read_fleet(path)
+    assert found.system_ids == ("a", "b", "c")
+    np.testing.assert_array_equal(found.dc_capacity_kw[[0, 2]], [5.0, 7.0])
+
+
 # Two cells of a row with both separators and line breaks may hold another row: a note is alone.
 TORN = ("1,2", '1,"2', '"1,2', '",')
 NOTES = ('"see\ntime,note\nbelow"', '"see\nbelow,x"', '"a, b\nc\nd, e, ""f"" g"')

@@ -534,18 +534,17 @@ def _whole_rows(
     """Join the lines of rows whose quoted cells hold line breaks."""
     # A line that has as many cells as the header is a row of its own. A shorter one continues the
     # row above it while a quote is open there, up to the line that closes it. In a table with
-    # private columns, a shorter line that lacks one of them and has no quote names no system: it is
-    # what a line break in a private cell left over.
+    # private columns, shorter lines without a quote are a row only where they make one together:
+    # otherwise they are what a line break in a private cell left over, and name no system.
     begun = np.asarray(pc.count_substring(lines, separator), dtype=np.int64) + 1
     further = begun.copy()
     has_quote = np.asarray(pc.match_substring(lines, '"'), dtype=bool)
-    kept = np.ones(len(lines), dtype=bool) if private is None else has_quote | (begun > private[1])
-    if not has_quote.any():
-        return lines.filter(pa.array(kept))
-    quoted = np.flatnonzero(has_quote)
+    heads = has_quote if private is None else has_quote | (begun <= private[1])
+    if not heads.any():
+        return lines
     texts = lines.to_pylist()
     if private is not None:
-        for at in quoted.tolist():  # the public cells at its end are those of a row that goes on
+        for at in np.flatnonzero(has_quote).tolist():  # the public cells at the end of a row
             left, rest = _leading(texts[at], separator, private[0])
             begun[at] = len(left) + rest.count(separator) + 1
             right, rest = _trailing(texts[at], separator, width - 1 - private[1])
@@ -553,9 +552,10 @@ def _whole_rows(
     mark = re.escape(separator)
     first_opens = re.compile(f'(?:[^"]*{mark})?"(?!{mark})')
     last_opens = re.compile(f'(?:^|{mark})"(?!{mark})(?:[^"]|"")*$')
+    kept = np.ones(len(texts), dtype=bool)
     end = 0
     # a lone cell is what a line break left of the last one
-    for begin in quoted[begun[quoted] > 1].tolist():
+    for begin in np.flatnonzero(heads & (begun > 1)).tolist():
         if begin < end:
             continue
         end = at = begin + 1
@@ -568,10 +568,17 @@ def _whole_rows(
             if has_quote[at - 1]:
                 is_open = last_opens.search(texts[at - 1])
                 end = at
+        while not has_quote[begin] and found < width and at < len(texts):
+            if has_quote[at] or further[at] >= width:
+                break
+            found += int(further[at]) - 1
+            at += 1
+            end = at
         texts[begin] = " ".join(texts[begin:end])
         kept[begin + 1 : end] = False
-        if private is not None and end == begin + 1 and begun[begin] < width:
-            kept[begin] = private[0] > 0 or begun[begin] > private[1]
+        if private is not None and found < width:
+            leads = has_quote[begin] and private[0] > 0
+            kept[begin] = leads or begun[begin] > private[1]
     return pa.array(texts, pa.string()).filter(pa.array(kept))
 
 
