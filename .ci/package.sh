@@ -25,5 +25,5 @@ test -s report.html
 "$work/venv/bin/sunveil" demo >demo.txt
 test -s demo/report.html
 # every block of the pages that a newcomer follows does what the page says
-"$work/venv/bin/python" "$root/docs/examples.py" --check README tutorial for-curators for-analysts for-privacy-officers
+"$work/venv/bin/python" "$root/docs/examples.py" --check README tutorial publication power privacy
 echo "The wheel and the sdist are whole, and the wheel does what the pages say."

@@ -1,11 +1,10 @@
-"""The whole benchmark: ``python -m benchmarks`` writes ``docs/benchmarks.md``."""
+"""Simulated fleets, cost and speed: ``python -m benchmarks`` writes them to ``docs/measured``."""
 
 from __future__ import annotations
 
 import argparse
 import math
 import os
-import platform
 import sys
 import time
 from collections.abc import Sequence
@@ -17,6 +16,7 @@ for _name in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"):
     os.environ.setdefault(_name, "1")
 
 from benchmarks import cost, fleets, realism, simulated  # noqa: E402
+from benchmarks.csv_tables import save  # noqa: E402
 from benchmarks.measure import (  # noqa: E402
     Outcome,
     coverage,
@@ -165,29 +165,23 @@ def cost_part() -> list[str]:
     return [
         "## Cost",
         "",
-        "One hourly system-year, warm, at a place whose sky was not made before:"
-        f" {1e3 * inferring:.0f} ms of CPU (bar 30), after {1e3 * reading:.0f} ms for the CSV file;"
-        f" {megabytes:.0f} MB at the peak (bar 600).",
+        "| one hourly system-year, new sky | reached | bar |",
+        "|---|---|---|",
+        f"| CPU of the inference | {1e3 * inferring:.0f} ms | 30 ms |",
+        f"| CPU of reading the CSV file | {1e3 * reading:.0f} ms | |",
+        f"| memory at the peak | {megabytes:.0f} MB | 600 MB |",
     ]
 
 
-def replace_part(page: Path, part: list[str]) -> None:
-    """Put a part that was measured anew into a page, in place of the old one."""
-    text = page.read_text(encoding="utf-8")
-    start = text.find(part[0] + "\n")
-    if start < 0:  # a part that the page does not have yet stands before its notes
-        start = text.index("## How to read this")
-        page.write_text(text[:start] + "\n".join(part) + "\n\n" + text[start:], encoding="utf-8")
-        return
-    end = text.find("\n## ", start + 1)
-    rest = text[end + 1 :] if end >= 0 else ""
-    page.write_text(text[:start] + "\n".join(part) + "\n\n" + rest, encoding="utf-8")
+def finish(lines: list[str]) -> None:
+    """Print tables and write them."""
+    print("\n".join(lines))
+    save(lines, "simulated")
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
-    """Run the benchmark and write its page."""
+    """Run the benchmark and write its tables."""
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--out", type=Path, default=Path("docs/benchmarks.md"))
     parser.add_argument("--systems", type=int, default=300)
     parser.add_argument("--stress", type=int, default=30)
     parser.add_argument("--peers", type=int, default=24, help="systems that the peers run too")
@@ -196,7 +190,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     parser.add_argument(
         "--only",
         choices=("coverage", "flags", "realism", "cost", "fleets"),
-        help="measure this part anew in a page that exists",
+        help="measure this part alone",
     )
     options = parser.parse_args(arguments)
     flagged = max(20, options.systems // 3)
@@ -208,29 +202,14 @@ def main(arguments: Sequence[str] | None = None) -> None:
             "cost": cost_part,
             "fleets": lambda: fleets.fleets_part(peers=options.peers, slow=options.slow),
         }
-        replace_part(options.out, parts[options.only]())
-        print(options.out)
+        finish(parts[options.only]())
         return
-    lines = [
-        "# Benchmarks",
-        "",
-        "Made by `make bench`"
-        f" (`python -m benchmarks --systems {options.systems} --stress {options.stress}"
-        f" --peers {options.peers} --slow {options.slow}`);"
-        f" Python {platform.python_version()}, one thread for each tool, two"
-        " processes. Timings are of one run on a shared machine: read them as ratios.",
-        "",
-    ]
     cores = cost_part()
-    lines += simulated_part(options.systems, options.stress, options.peers, options.slow)
+    lines = simulated_part(options.systems, options.stress, options.peers, options.slow)
     lines += ["", *flags_part(flagged), ""]
     lines += [*realism.realism_part(options.data), "", *cores, ""]
     lines += [*fleets.fleets_part(peers=options.peers, slow=options.slow), ""]
-    notes = Path(__file__).with_name("notes.md")
-    text = "\n".join(lines) + "\n" + notes.read_text(encoding="utf-8")
-    options.out.parent.mkdir(parents=True, exist_ok=True)
-    options.out.write_text(text, encoding="utf-8")
-    print(options.out)
+    finish(lines)
 
 
 if __name__ == "__main__":

@@ -114,7 +114,7 @@ def figures(error: pd.DataFrame, kind: str) -> tuple[float, float, float]:
 
 
 def main() -> None:
-    """Print the table of ``docs/weather.md``."""
+    """Print how far the normals are from weather files."""
     parser = argparse.ArgumentParser(description=__doc__)
     known = os.environ.get("SUNVEIL_DATA")
     parser.add_argument("--data", type=Path, default=Path(known) if known else None)

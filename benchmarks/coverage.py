@@ -2,18 +2,18 @@
 
 For every labelled real series, with its own system left out of the table, and for 300 simulated
 systems that the table does not know: how likely a release is to stay within what is stated to hold
-for nine in ten, by the mechanism's exact distribution. With ``--page FILE`` the section is written
-into that page, at its end or in place of the one that is there. It takes six minutes.
+for nine in ten, by the mechanism's exact distribution. With ``--write`` the tables go to
+``docs/measured``. It takes six minutes.
 """
 
 from __future__ import annotations
 
 import argparse
 from collections.abc import Iterable, Iterator, Sequence
-from pathlib import Path
 
 import numpy as np
 
+from benchmarks.csv_tables import save
 from benchmarks.expected import SEED, SYSTEMS, WORTHS, make_table, weights
 from benchmarks.labelled import (
     EDGES,
@@ -36,38 +36,26 @@ EPSILONS = {
     "system": (2.0, 4.0, 8.0),
 }
 TITLE = "## How often stated errors hold"
-NOTE = """\
-Beside a release stands what nine in ten stay within (`python -m benchmarks.expected` makes the
-table). Below is the share of releases that do, over single years of the labelled real systems, each
-system left out of the table that it is judged by, and over {unknown} simulated systems of other
-physics than the inference's (`benchmarks/independent.py`) that are in no table: azimuth, tilt,
-capacity. The mechanism's distributions are exact; a system counts once, however many years it has.
-The ranges of the simulated systems were settled while their errors were compared with these real
-ones', so that both columns are kinder than systems that nobody has seen would be. Made by
-`python -m benchmarks.coverage --page docs/release-benchmarks.md`."""
 
 
 def main() -> None:
-    """Print the section, and write it into a page where one is named."""
+    """Print the tables, and write them where that is asked for."""
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--page", type=Path)
-    page = parser.parse_args().page
+    parser.add_argument("--write", action="store_true", help="write its tables to docs/measured")
+    given = parser.parse_args()
     real = list(measured(real_series(), epsilons=EPSILONS, worths=WORTHS))
     known = list(measured(simulated_series(SYSTEMS, seed=SEED), worths=WORTHS))
     fresh = list(measured(simulated_series(UNKNOWN, seed=UNKNOWN_SEED), epsilons=EPSILONS))
     lines = list(section(real, known, fresh))
     print("\n".join(lines))
-    if page is not None:
-        before, _, after = page.read_text(encoding="utf-8").partition(TITLE)
-        _, mark, others = after.partition("\n## ")
-        text = "\n".join([before.rstrip(), "", *lines, ""])
-        page.write_text(text + mark + others, encoding="utf-8")
+    if given.write:
+        save(lines, "releases")
 
 
 def section(
     real: Sequence[SeriesErrors], known: Sequence[SeriesErrors], fresh: Sequence[SeriesErrors]
 ) -> Iterator[str]:
-    """Yield the section of a page.
+    """Yield the tables.
 
     Parameters
     ----------
@@ -79,7 +67,7 @@ def section(
     whole = make_table([*real, *known])
     names = {one.system for one in real}
     left_out = {name: make_table([*real, *known], without=name) for name in names}
-    yield from (TITLE, "", *NOTE.format(unknown=UNKNOWN).splitlines(), "")
+    yield from (TITLE, "")
     yield "| weather | unit | ε | stated for a year | real systems | simulated |"
     yield "|---|---|---|---|---|---|"
     for kind in ("clear", "measured"):

@@ -1,7 +1,8 @@
 """What tables of a fleet are worth, and what the 15/15 rule gives away.
 
-``python -m benchmarks.fleet_tables`` prints the tables. With ``--page FILE`` those of the fleet are
-written there, with ``--rule-page FILE`` those of the 15/15 rule, with its figure beside it.
+``python -m benchmarks.fleet_tables`` prints the tables. With ``--write`` they go to
+``docs/measured``, and the figure of the 15/15 rule to ``docs``. Draws cannot be seeded, so the last
+digits differ from run to run.
 """
 
 from __future__ import annotations
@@ -13,74 +14,34 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
+from matplotlib.axes import Axes
 from numpy.typing import NDArray
 
+from benchmarks.csv_tables import save
 from sunveil.estimates.read_write import FleetRows
-from sunveil.plots.publication_figures import plot_differencing
+from sunveil.plots.style import (
+    ACCENT,
+    CONTRAST,
+    QUIET,
+    SMALL,
+    dress,
+    mark_private,
+    name_axes,
+    new_row,
+)
 from sunveil.privacy.discrete_noise import Spending
-from sunveil.publication.published_tables import PARTS, Bins, groups_of
-from sunveil.publish.fleet_tables import dry_fleet_tables, fleet_tables
-from sunveil.publish.noisy_counts import agreed_counts, cell_counts, draw_counts
+from sunveil.publication.published_tables import PARTS, Bins
+from sunveil.publish.fleet_tables import TableChoices, expected_tables, fleet_tables
+from sunveil.publish.noisy_counts import agreed_counts, bin_counts, draw_counts, groups_of
 from sunveil.publish.rule_15_15 import Recovered, differencing_attack, rule_15_15
 from sunveil.simulate import draw_systems
+from sunveil.site import Array
 
 SYSTEMS, SEED, RUNS, EPSILON = 10_000, 606, 300, 1.0
 FEEDERS, PER_FEEDER = 100, 10
 HOME_KW = 20.0
 BINS = Bins()
-PAGE = """# Tables of a fleet, measured
-
-A simulated fleet of {systems:,} systems at ε = {epsilon:g} for everything together: half of it for
-counts, a quarter for totals, a quarter for quantiles. Made by `python -m benchmarks.fleet_tables
---page docs/fleet-benchmarks.md`. Draws cannot be seeded, so the last digits differ from run to run.
-
-"Homes" are the systems of the simulator up to {home:g} kW. "Mixed" has commercial systems up to
-1 MW: few, and half of the capacity. What totals are worth is on
-[a page of its own](totals-benchmarks.md).
-
-Counts are measured by what is bought with half of ε, in equal shares. The joint table, `counts`,
-gives every other at no further cost, each sum with the noise of all that is added up: it is the
-usual choice, since nobody has to know in advance what will be looked at. Who knows buys that table.
-"""
-RULE = """# The 15/15 rule, and what it gives away
-
-Utilities publish the total of a group under the 15/15 rule: at least 15 customers, none of them
-above 15% of the total. Groups that fail are suppressed. The rule looks at one table and says
-nothing of two.
-
-## The attack
-
-A feeder's total is published this year and the next. In between one household joined, as the permit
-register or a look at the roof shows. The difference of the totals is its capacity, to the watt.
-Two groups that overlap in all but one household do the same on one day. Both tables pass the rule.
-
-Against [differentially private totals](proofs/counts.md) the same difference is the capacity plus
-the noise of two draws. That noise is larger than what homes differ by, so the attacker does worse
-than by guessing the mean. Every further publication costs ε of the promise, so that there are not
-many to average.
-
-```{{figure}} {figure}
-:alt: Recovered against true capacity; under the rule all households lie on the diagonal.
-
-Recovered against true capacity of {targets:,} homes. Left: two totals under the rule. Right: two
-private totals, with the error that they state.
-```
-
-## Measured
-
-Simulated systems on {feeders} feeders of {size} each, {per} households of each attacked. Each
-private total is drawn at ε = {epsilon:g} and clipped at 25 kW. Errors are root mean squares over
-homes. Made by `python -m benchmarks.fleet_tables --rule-page docs/rule-15-15.md`.
-"""
-RULE_END = """
-The rule suppresses a feeder where one system is large, and protects nobody on the others. Private
-totals are published for every feeder, with an error that is known in advance.
-
-What private totals do not hide: that a system is there, and on which feeder. Keys and the number of
-systems are public in these tables.
-
-In the code: `rule_15_15` and `differencing_attack`.
-"""
+FIGURE = Path(__file__).parents[1] / "docs" / "rule-15-15.png"
 
 
 @dataclass(frozen=True, slots=True)
@@ -132,7 +93,7 @@ def cells(cases: list[Case]) -> Iterator[str]:
                 }
                 found = agreed_counts(drawn, BINS, groups)
                 for name, table in found.items():
-                    true = cell_counts(case.rows, BINS, groups, table=name).values[:-1] / PARTS
+                    true = bin_counts(case.rows, BINS, groups, table=name).values[:-1] / PARTS
                     noisy.setdefault(name, []).append(rms(table.drawn.noisy.ravel() - true))
                     final.setdefault(name, []).append(rms(table.systems.ravel() - true))
             for name, table in found.items():
@@ -152,10 +113,13 @@ def quantiles(cases: list[Case]) -> Iterator[str]:
     yield "| fleet | quantity | stated: at most [ranks] | mean error with the grid's [ranks] |"
     yield "|---|---|---|---|"
     for case in cases:
-        stated = {each.value: each.error for each in dry_fleet_tables(bins=BINS, epsilon=EPSILON)}
+        stated = {
+            each.value: each.error
+            for each in expected_tables(TableChoices(bins=BINS, epsilon=EPSILON))
+        }
         missed: dict[str, list[float]] = {}
         for _ in range(20):
-            tables = fleet_tables(case.rows, bins=BINS, epsilon=EPSILON)
+            tables = fleet_tables(case.rows, TableChoices(bins=BINS, epsilon=EPSILON))
             for quantity, probability, value, _ in tables.tables[-1].rows:
                 share = float(np.mean(getattr(case.rows, quantity) <= value))
                 missed.setdefault(quantity, []).append(SYSTEMS * abs(share - probability))
@@ -170,11 +134,17 @@ def costs(cases: list[Case]) -> Iterator[str]:
     shape = " x ".join(map(str, BINS.shape))
     yield "| what | time [s] |"
     yield "|---|---|"
-    spent = timed(lambda: fleet_tables(rows, bins=BINS, epsilon=EPSILON, tables=("counts",)))
+    spent = timed(
+        lambda: fleet_tables(rows, TableChoices(bins=BINS, epsilon=EPSILON, tables=("counts",)))
+    )
     yield f"| counts of {shape} cells, with margins | {spent:.3f} |"
-    spent = timed(lambda: fleet_tables(rows, bins=BINS, epsilon=EPSILON))
+    spent = timed(lambda: fleet_tables(rows, TableChoices(bins=BINS, epsilon=EPSILON)))
     yield f"| everything | {spent:.3f} |"
-    spent = timed(lambda: fleet_tables(rows, bins=BINS, epsilon=EPSILON, key="feeder", keys=keys))
+    spent = timed(
+        lambda: fleet_tables(
+            rows, TableChoices(bins=BINS, epsilon=EPSILON, key="feeder", keys=keys)
+        )
+    )
     yield f"| everything, for each of {FEEDERS} feeders | {spent:.3f} |"
 
 
@@ -228,7 +198,7 @@ def write_figure(found: Recovered, path: Path) -> None:
     import matplotlib as mpl
 
     mpl.use("Agg")
-    axes = plot_differencing(
+    axes = draw_differencing(
         found.true_kw,
         found.rule_kw,
         found.private_kw,
@@ -240,40 +210,62 @@ def write_figure(found: Recovered, path: Path) -> None:
 
 def collect(title: str, rows: Iterator[str]) -> list[str]:
     """Print the rows of a table, and return them under a heading."""
-    lines = [*([f"## {title}", ""] if title else []), *rows]
+    lines = [f"## {title}", "", *rows]
     print("\n".join(lines), flush=True)
     return [*lines, ""]
 
 
 def main() -> None:
-    """Print the tables, and write them to pages where they are named."""
+    """Print the tables, and write them where that is asked for."""
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--page", type=Path)
-    parser.add_argument("--rule-page", type=Path)
-    told = parser.parse_args()
+    parser.add_argument("--write", action="store_true", help="write its tables to docs/measured")
+    given = parser.parse_args()
     homes, mixed = fleet(homes=True), fleet(homes=False)
-    if told.page is not None or told.rule_page is None:
-        cases = [Case("homes", homes), Case("mixed", mixed)]
-        lines = [PAGE.format(systems=SYSTEMS, epsilon=EPSILON, home=HOME_KW)]
-        lines += collect("Counts", cells(cases[:1]))
-        lines += collect("Quantiles", quantiles(cases))
-        lines += collect("Time", costs(cases))
-        if told.page is not None:
-            told.page.write_text("\n".join(lines), encoding="utf-8")
-    if told.rule_page is not None or told.page is None:
-        found = [("homes", homes, attacked(homes)), ("mixed", mixed, attacked(mixed))]
-        words = RULE.format(
-            figure="rule-15-15.png",
-            targets=len(found[0][2].true_kw),
-            feeders=FEEDERS,
-            size=SYSTEMS // FEEDERS,
-            per=PER_FEEDER,
-            epsilon=EPSILON,
-        )
-        lines = [words, *collect("", rule(found))]
-        if told.rule_page is not None:
-            told.rule_page.write_text("\n".join(lines).rstrip() + "\n" + RULE_END, encoding="utf-8")
-            write_figure(found[0][2], told.rule_page.with_name("rule-15-15.png"))
+    cases = [Case("homes", homes), Case("mixed", mixed)]
+    lines = collect("Counts", cells(cases[:1]))
+    lines += collect("Quantiles", quantiles(cases))
+    lines += collect("Time", costs(cases))
+    found = [("homes", homes, attacked(homes)), ("mixed", mixed, attacked(mixed))]
+    attack = collect("Measured", rule(found))
+    if given.write:
+        save(lines, "tables")
+        save(attack, "rule")
+        write_figure(found[0][2], FIGURE)
+
+
+def draw_differencing(
+    true_kw: Array,
+    rule_kw: Array,
+    private_kw: Array,
+    *,
+    stated_sd_kw: float,
+    private: bool,
+) -> tuple[Axes, ...]:
+    """Draw recovered against true capacity, under the 15/15 rule and under differential privacy."""
+    panels = new_row(2, 8.6, 4.0)
+    ends = np.array([0.0, 1.05 * float(np.max(true_kw))])
+    for ax, found, colour in zip(panels, (rule_kw, private_kw), (CONTRAST, ACCENT), strict=True):
+        dress(ax)
+        ax.plot(ends, ends, color=QUIET, linewidth=0.9, linestyle=(0, (4, 2)), label="exact")
+        ax.scatter(true_kw, found, s=9, color=colour, alpha=0.6, linewidths=0.0)
+        name_axes(ax, x="True DC capacity [kW]", y="Recovered [kW]" if ax is panels[0] else "")
+        ax.set_xlim(*ends)
+    panels[1].fill_between(
+        ends,
+        ends - stated_sd_kw,
+        ends + stated_sd_kw,
+        color=ACCENT,
+        alpha=0.12,
+        linewidth=0.0,
+        label=f"stated error, ±{stated_sd_kw:.3g} kW",
+    )
+    panels[0].set_title("15/15 rule", fontsize=9.5, loc="left")
+    panels[1].set_title("Differentially private totals", fontsize=9.5, loc="left")
+    for ax in panels:
+        ax.legend(framealpha=0.85, edgecolor="none", fontsize=SMALL, loc="upper left")
+    if private:
+        mark_private(panels[0])
+    return panels
 
 
 if __name__ == "__main__":

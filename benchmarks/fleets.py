@@ -1,6 +1,6 @@
 """Whole fleets: what takes the time, what it takes, and how it grows.
 
-``python -m benchmarks --only fleets`` measures this part anew in ``docs/benchmarks.md``;
+``python -m benchmarks --only fleets`` measures this part alone;
 ``python -m benchmarks.fleets`` prints it.
 """
 

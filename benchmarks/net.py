@@ -1,4 +1,4 @@
-"""Net meters: ``python -m benchmarks.net --page docs/net.md --cache DIR``.
+"""Net meters: ``python -m benchmarks.net --write --cache DIR``.
 
 Measures how well azimuth, tilt and capacity are told from net meters under the embedded clear sky,
 and whether what cannot be told says so: on real homes, on real loads less neighbours' real PV, on
@@ -22,6 +22,7 @@ for _name in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"):
     os.environ.setdefault(_name, "1")
 
 from benchmarks import net_beside, net_elsewhere, net_simulated  # noqa: E402
+from benchmarks.csv_tables import save  # noqa: E402
 from benchmarks.net_answers import NetAnswer, Told, answers, turned_series  # noqa: E402
 from benchmarks.net_scores import (  # noqa: E402
     HEAD,
@@ -42,7 +43,6 @@ from benchmarks.net_systems import (  # noqa: E402
     own,
 )
 from benchmarks.planes_scores import half_and_tail  # noqa: E402
-from benchmarks.releases import put  # noqa: E402
 from sunveil.estimates.flags_and_quality import (  # noqa: E402
     POOR_FLAGS,
     Flag,
@@ -271,9 +271,9 @@ PARTS: dict[str, tuple[str, Callable[[], Iterator[str]]]] = {
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
-    """Print the tables, and put them into a page where one is named."""
+    """Print the tables, and write them where that is asked for."""
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
-    parser.add_argument("--page", type=Path, help="put the sections into this page")
+    parser.add_argument("--write", action="store_true", help="write its tables to docs/measured")
     parser.add_argument("--only", choices=PARTS, nargs="+", default=list(PARTS))
     parser.add_argument("--cache", type=Path, help="folder to keep answers in")
     given = parser.parse_args(arguments)
@@ -288,8 +288,8 @@ def main(arguments: Sequence[str] | None = None) -> None:
         for row in rows():
             print(row, flush=True)
             lines.append(row)
-        if given.page is not None:
-            put(given.page, title, "\n".join([*lines, "", ""]))
+        if given.write:
+            save(lines, "net")
 
 
 if __name__ == "__main__":

@@ -1,4 +1,4 @@
-"""Two planes and trackers: ``python -m benchmarks.planes --page docs/planes.md``.
+"""Two planes and trackers: ``python -m benchmarks.planes --write``.
 
 Measures how often and how well two planes and trackers are told under the embedded clear sky: on
 simulated systems, on systems of another physics, on sums of real homes, on real single roofs; what
@@ -20,6 +20,7 @@ for _name in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"):
     os.environ.setdefault(_name, "1")
 
 from benchmarks import planes_beside, planes_systems  # noqa: E402
+from benchmarks.csv_tables import save  # noqa: E402
 from benchmarks.planes_scores import (  # noqa: E402
     called,
     gain_of_two,
@@ -38,7 +39,6 @@ from benchmarks.planes_systems import (  # noqa: E402
     real_systems,
     sums_of_homes,
 )
-from benchmarks.releases import put  # noqa: E402
 from benchmarks.stressed_systems import mean_plane  # noqa: E402
 from sunveil.estimates.estimates_table import Estimate  # noqa: E402
 from sunveil.estimates.flags_and_quality import Flag  # noqa: E402
@@ -271,9 +271,9 @@ PARTS: dict[str, tuple[str, Callable[[], Iterator[str]]]] = {
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
-    """Print the tables, and put them into a page where one is named."""
+    """Print the tables, and write them where that is asked for."""
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
-    parser.add_argument("--page", type=Path, help="put the sections into this page")
+    parser.add_argument("--write", action="store_true", help="write its tables to docs/measured")
     parser.add_argument("--only", choices=PARTS, nargs="+", default=list(PARTS))
     parser.add_argument(
         "--systems", type=int, default=SYSTEMS, help="pairs; the rest in proportion"
@@ -295,8 +295,8 @@ def main(arguments: Sequence[str] | None = None) -> None:
         for row in beside.get(name, rows)():
             print(row, flush=True)
             lines.append(row)
-        if given.page is not None:
-            put(given.page, title, "\n".join([*lines, "", ""]))
+        if given.write:
+            save(lines, "planes")
 
 
 if __name__ == "__main__":

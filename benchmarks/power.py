@@ -1,8 +1,8 @@
 """What privacy costs, in power: ``python -m benchmarks.power``.
 
 Simulated fleets of homes are published every way there is, over ε, and the power that is made of
-each is held against the true sum under the same weather. ``--page FILE`` writes the page, its
-figure beside it.
+each is held against the true sum under the same weather. ``--write`` writes the tables to
+``docs/measured``, and the figure to ``docs``.
 """
 
 from __future__ import annotations
@@ -15,14 +15,16 @@ from pathlib import Path
 
 import numpy as np
 
+from benchmarks.csv_tables import save
 from benchmarks.power_fleets import Home, draw_home, group_sky, measures, sampled_light
 from benchmarks.power_other import other_profiles
-from benchmarks.power_page import PAGE, draw_figure, page_tables
+from benchmarks.power_tables import draw_figure, page_tables
 from benchmarks.power_ways import NO_EPSILON, WAYS
 from sunveil.errors import ParameterError
 from sunveil.power.plane_power import COMMON_ERROR, DaylightSky, Unknowns
 from sunveil.power.power_result import GroupSky, band_of, lit_draws
 
+FIGURE = Path(__file__).parents[1] / "docs" / "power-errors.png"
 SIZES = (30, 300, 3000, 30_000)
 EPSILONS = (0.01, 0.1, 0.3, 1.0, 3.0, 10.0)
 # So many fleets of each size, over which draws go round; fewer of the largest, which take seconds.
@@ -193,7 +195,7 @@ def main() -> None:
     parser.add_argument("--development", action="store_true", help="on fleets made for that")
     parser.add_argument("--json", type=Path, help="write all numbers there")
     parser.add_argument("--from-json", type=Path, nargs="+", help="measure nothing: take these")
-    parser.add_argument("--page", type=Path)
+    parser.add_argument("--write", action="store_true", help="write its tables to docs/measured")
     given = parser.parse_args()
     found: list[PowerCost] = []
     if given.from_json:
@@ -213,11 +215,9 @@ def main() -> None:
             if given.json:
                 text = json.dumps([asdict(row) for row in found], indent=1)
                 given.json.write_text(text + "\n", encoding="utf-8")
-    if given.page:
-        figure = given.page.with_suffix(".png")
-        draw_figure(found, figure)
-        text = PAGE.format(tables=page_tables(found), figure=figure.name)
-        given.page.write_text(text, encoding="utf-8")
+    if given.write:
+        draw_figure(found, FIGURE)
+        save(page_tables(found).splitlines(), "power")
 
 
 if __name__ == "__main__":

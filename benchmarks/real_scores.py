@@ -33,7 +33,7 @@ TOOLS = "solar-data-tools"
 # The systems whose errors are averaged, and those under smog; others are shown beside them.
 SEEN = ("serf_east", "serf_dst", "garage", "sanyo", "fsec", "nist_ground", "vermont", "stanford")
 SEEN += ("almeria", "turin", "utrecht", "heggelbach")
-# Labels that first and last light contradict: real_notes.md has the evidence.
+# Labels that first and last light contradict: docs/measured.md has the evidence.
 DOUBTFUL_LABELS = ("serf_east", "serf_dst")
 SMOG = ("pvod_01", "pvod_05", "pvod_07")
 PEERS = (DECLARED, REPAIRED, TOOLS)

@@ -1,6 +1,6 @@
 """Every labelled real system, Sunveil and its peers: ``python -m benchmarks.real_systems``.
 
-Writes ``docs/real-systems.md``, its figure, and what the docs' front page says of them. The
+Writes tables to ``docs/measured``, a figure, and a paragraph of the front pages. The
 peers' answers are kept in the folder of ``--cache``, so that a run with another Sunveil takes one
 or two minutes. With ``--alone`` the peers are left out and the tables are printed.
 """
@@ -17,6 +17,7 @@ import numpy as np
 
 from benchmarks import real
 from benchmarks.calibrate import left_out_coverage
+from benchmarks.csv_tables import save
 from benchmarks.real_bars import bar_lines
 from benchmarks.real_clocks import clock_faults, clock_lines
 from benchmarks.real_figure import draw
@@ -38,9 +39,9 @@ from benchmarks.real_tables import interval_lines, summary_lines, system_lines
 from benchmarks.real_weather import weather_lines
 
 DOCS = Path(__file__).parents[1] / "docs"
-PAGE, FIGURE, FRONT = (DOCS / name for name in ("real-systems.md", "real-systems.svg", "index.md"))
+FIGURE = DOCS / "real-systems.svg"
+FRONT = (DOCS / "index.md", DOCS.parent / "README.md")
 MARKS = ("<!-- written by benchmarks.real_systems -->", "<!-- end -->")
-NOTES = Path(__file__).with_name("real_notes.md")
 Answers = dict[str, RealAnswer]
 
 
@@ -103,7 +104,7 @@ def table_lines(
 
 
 def front_lines(found: Answers) -> list[str]:
-    """Return what the front page says: one paragraph and the figure."""
+    """Return what the front pages say: one paragraph."""
     seen = [found[name] for name in SEEN if name in found]
     held = coverage([one.estimate for one in seen], [one.case for one in seen])
     mine, its = (
@@ -121,60 +122,23 @@ def front_lines(found: Answers) -> list[str]:
         f" {capacity:.0f}% of capacity in the median; pvanalytics, on clear"
         f" days and on the clock that Sunveil found, by {its[0]:.1f}° and {its[1]:.1f}°. The 90%"
         f" intervals hold {parts[0]}, {parts[1]} and {parts[2]}."
-        " [Real systems](real-systems.md) has all of them.",
-        "",
-        f"```{{image}} {FIGURE.name}",
-        ":alt: Errors of azimuth and tilt by real system, with 90% intervals, beside pvanalytics",
-        ":width: 100%",
-        "```",
     ]
 
 
-def write_page(found: Answers, tables: Sequence[str], weather: Sequence[str]) -> None:
-    """Write the page, the figure, and the part of the front page.
-
-    Parameters
-    ----------
-    found
-        What was said of every system.
-    tables
-        The sections of :func:`table_lines`.
-    weather
-        The table of systems with their own weather.
-    """
+def write(found: Answers, tables: Sequence[str], weather: Sequence[str]) -> None:
+    """Write the tables, the figure, and the paragraph of the front pages."""
     seen, smog = ([found[name] for name in names if name in found] for names in (SEEN, SMOG))
     draw(seen, smog, FIGURE)
-    lines = [
-        "# Real systems",
-        "",
-        "Every labelled real system at hand, under a clear sky alone, beside two peers. Made by"
-        " `python -m benchmarks.real_systems --cache FOLDER --data FOLDER --years`; the readings"
-        " are not part of the project (`benchmarks/real.py` says where each comes from). Errors"
-        " are inferred less label: azimuth [°] / tilt [°] / capacity [%].",
-        "",
-        f"```{{image}} {FIGURE.name}",
-        ":alt: Errors of azimuth and tilt by real system, with 90% intervals, beside pvanalytics",
-        ":width: 100%",
-        "```",
-        "",
-        *tables,
-        "",
-        "## With measured weather",
-        "",
-        "Signed errors over the days that the weather of the source covers.",
-        "",
-        *weather,
-        "",
-    ]
-    PAGE.write_text("\n".join(lines) + "\n" + NOTES.read_text(encoding="utf-8"), encoding="utf-8")
-    text = FRONT.read_text(encoding="utf-8")
-    before, after = text.split(MARKS[0])[0], text.split(MARKS[1])[1]
+    save([*tables, "## With measured weather", "", *weather], "real")
     part = "\n".join((MARKS[0], "", *front_lines(found), "", MARKS[1]))
-    FRONT.write_text(before + part + after, encoding="utf-8")
+    for page in FRONT:
+        text = page.read_text(encoding="utf-8")
+        before, after = text.split(MARKS[0])[0], text.split(MARKS[1])[1]
+        page.write_text(before + part + after, encoding="utf-8")
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
-    """Run the tools over the real systems, and write the page or print its tables."""
+    """Run the tools over the real systems, and write their tables or print them."""
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
     parser.add_argument("--data", type=Path, help="folder of real data; SUNVEIL_DATA otherwise")
     parser.add_argument("--cache", type=Path, help="folder to keep the peers' answers in")
@@ -201,8 +165,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     if options.alone:
         print("\n".join(tables))
     else:
-        write_page(found, tables, weather_lines(cases))
-        print(PAGE)
+        write(found, tables, weather_lines(cases))
 
 
 if __name__ == "__main__":

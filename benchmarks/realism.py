@@ -1,6 +1,6 @@
 """How hard simulated systems are beside real ones, one difficulty at a time.
 
-``python -m benchmarks --only realism`` measures this part anew in ``docs/benchmarks.md``;
+``python -m benchmarks --only realism`` measures this part alone;
 ``python -m benchmarks.realism`` prints it.
 """
 

@@ -2,8 +2,8 @@
 
 Expected errors, exact and not sampled, of releases on real systems under the clear sky alone, on a
 simulated fleet, and of the window on a circle; and what a release costs in time. Real series are
-read from the folder that ``SUNVEIL_DATA`` names; without it their rows are left out. With ``--page
-FILE`` the tables are written there too; ``--only draws`` measures one part of it anew.
+read from the folder that ``SUNVEIL_DATA`` names; without it their rows are left out. With
+``--write`` the tables go to ``docs/measured``; ``--only draws`` measures one part again.
 """
 
 from __future__ import annotations
@@ -15,12 +15,12 @@ import sys
 import time
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
-from pathlib import Path
 
 import numpy as np
 import pandas as pd
 
 from benchmarks import draws, real, release_mounts, release_net
+from benchmarks.csv_tables import save
 from sunveil.fleet.blocks import record_span
 from sunveil.meters import from_pandas
 from sunveil.meters.record import coarsen
@@ -45,12 +45,6 @@ ROWS = ((Readings(1), 0.1), (Days(1), 1.0))
 CIRCLE = (1.0, 2.0, 4.0, 8.0)
 # The loss of the best box on the same axes, measured before the ball took its place.
 BOX = {1.0: 0.8749, 2.0: 0.7443, 4.0: 0.5045, 8.0: 0.2012}
-NOTE = """# Releases, measured
-
-Expected errors are exact: the mechanism's whole distribution is computed and summed, nothing is
-sampled. Made by `python -m benchmarks.releases --page docs/release-benchmarks.md`; real series are
-not part of the project, see `benchmarks/real.py`.
-"""
 
 
 def known(record, weather, plane: Plane, capacity: float) -> KnownSystem:
@@ -255,22 +249,10 @@ PARTS: dict[str, tuple[str, Callable[[], Iterator[str]]]] = {
 }
 
 
-def put(page: Path, title: str, section: str) -> None:
-    """Put a section into a page in the place of the one with its title, or at the end."""
-    text = page.read_text(encoding="utf-8") if page.exists() else NOTE + "\n"
-    begin = text.find(f"## {title}\n")
-    if begin < 0:
-        page.write_text(text + section, encoding="utf-8")
-        return
-    end = text.find("\n## ", begin)
-    rest = "" if end < 0 else text[end + 1 :]
-    page.write_text(text[:begin] + section + rest, encoding="utf-8")
-
-
 def main() -> None:
-    """Print the tables, and put them into a page where one is named."""
+    """Print the tables, and write them where that is asked for."""
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--page", type=Path)
+    parser.add_argument("--write", action="store_true", help="write its tables to docs/measured")
     parser.add_argument("--only", choices=PARTS, nargs="+", default=list(PARTS))
     given = parser.parse_args()
     for name in given.only:
@@ -280,8 +262,8 @@ def main() -> None:
         for row in rows():
             print(row, flush=True)
             lines.append(row)
-        if given.page is not None:
-            put(given.page, title, "\n".join([*lines, "", ""]))
+        if given.write:
+            save(lines, "releases")
 
 
 if __name__ == "__main__":

@@ -1,4 +1,4 @@
-"""How fast the service is: ``python -m benchmarks.service [--page docs/service-benchmarks.md]``.
+"""How fast the service is: ``python -m benchmarks.service [--write]``.
 
 A service is started by its command, with its usual limits, over a small made-up fleet. Clients run
 on the same machine, and share its cores with it.
@@ -10,7 +10,6 @@ import argparse
 import asyncio
 import json
 import os
-import platform
 import signal
 import socket
 import statistics
@@ -24,7 +23,7 @@ from pathlib import Path
 
 import numpy as np
 
-from benchmarks.service_bars import bars_table
+from benchmarks.csv_tables import save
 
 CLIENTS, SECONDS, STARTS, ASKS = 32, 20.0, 8, 5
 SYSTEMS = 2000
@@ -231,67 +230,32 @@ def ask_times(folder: Path) -> dict[str, float]:
     return found
 
 
-def page(
-    starts: list[float],
-    loads: dict[str, Load],
-    asks: dict[str, float],
-    bars: str,
-    *,
-    seconds: float,
-) -> str:
-    """Return the page of all that was measured."""
+def report(starts: list[float], loads: dict[str, Load], asks: dict[str, float]) -> list[str]:
+    """Return the tables of all that was measured."""
     from sunveil.service.settings import ANSWER_SECONDS
 
-    rows = "".join(
+    lines = ["## Reading what was released", ""]
+    lines += ["| what | bytes | answers/s | median [ms] | 99th percentile [ms] | failed |"]
+    lines += ["|---|---|---|---|---|---|"]
+    lines += [
         f"| {name} | {each.size:,} | {each.rate:.0f} | {each.median:.0f} | {each.worst:.0f} |"
-        f" {each.failed} |\n"
+        f" {each.failed} |"
         for name, each in loads.items()
-    )
-    kinds = "".join(
-        f"| {kind} | {1e3 * took:.0f} | {1e3 * ANSWER_SECONDS[kind]:.0f} |\n"
+    ]
+    lines += ["", "## Starting again", "", "| after kill -9 | until the first answer [s] |"]
+    lines += ["|---|---|", f"| median of {len(starts)} | {statistics.median(starts):.1f} |"]
+    lines += [f"| longest | {max(starts):.1f} |", "", "## Asking", ""]
+    lines += ["| kind | without padding [ms] | padded to [ms] |", "|---|---|---|"]
+    return lines + [
+        f"| {kind} | {1e3 * took:.0f} | {1e3 * ANSWER_SECONDS[kind]:.0f} |"
         for kind, took in asks.items()
-    )
-    middle, longest = statistics.median(starts), max(starts)
-    return f"""# The service, measured
-
-Made by `python -m benchmarks.service --page docs/service-benchmarks.md`: one service, started by
-`sunveil serve` with its usual limits over SQLite, and clients on the same {os.cpu_count()} cores
-({platform.machine()}, Python {platform.python_version()}).
-
-## Reading what was released
-
-{CLIENTS} clients, each with a token and a connection of its own, ask without pause for
-{seconds:.0f} s. The aim is 300 answers a second, and 99 of 100 within 100 ms.
-
-| what | bytes | answers/s | median [ms] | 99th percentile [ms] | failed |
-|---|---|---|---|---|---|
-{rows}
-## Starting again
-
-From the command until the first answer, after the service was killed (`kill -9`): median
-{middle:.1f} s, longest {longest:.1f} s of {len(starts)}. The aim is below 5 s. What draws is
-loaded after that, in the background.
-
-## Asking
-
-The time that an answer takes, charge and disk included, and what it is padded to. If it takes
-longer, it is padded to the next multiple.
-
-| kind | without padding [ms] | padded to [ms] |
-|---|---|---|
-{kinds}
-## What else it has to reach
-
-Each is measured or tested by a command of its own, which writes its row when it is given this page
-by `--page`.
-
-{bars}"""
+    ]
 
 
 def main() -> None:
-    """Measure, and print or write the page."""
+    """Measure, print, and write where that is asked for."""
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--page", type=Path, help="where to write it")
+    parser.add_argument("--write", action="store_true", help="write its tables to docs/measured")
     parser.add_argument("--seconds", type=float, default=SECONDS)
     given = parser.parse_args()
     with tempfile.TemporaryDirectory() as folder:
@@ -315,12 +279,10 @@ def main() -> None:
             )
         }
         served.kill()
-        bars = bars_table(given.page)
-        text = page(starts, loads, ask_times(prepared.folder), bars, seconds=given.seconds)
-    if given.page is None:
-        print(text)
-    else:
-        given.page.write_text(text, encoding="utf-8")
+        lines = report(starts, loads, ask_times(prepared.folder))
+    print("\n".join(lines))
+    if given.write:
+        save(lines, "service")
 
 
 if __name__ == "__main__":

@@ -1,16 +1,18 @@
-"""The bars of the service that commands of their own measure, as rows of one page.
+"""The bars of the service that commands of their own measure, as rows of one table.
 
-Each command writes what it reached into its own row (``--page``); ``benchmarks.service``, which
-makes the page anew, keeps these as they are.
+Each command writes what it reached into its own row of ``docs/measured/service-bars.csv``
+(``--write``).
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from pathlib import Path
+
+from benchmarks import csv_tables
 
 NOT_MEASURED, TESTED = "not measured", "tested"
-HEAD = "| what | bar | reached | by |\n|---|---|---|---|\n"
+HEAD = ["what", "bar", "reached", "by"]
+TABLE = csv_tables.FOLDER / "service-bars.csv"
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,9 +36,9 @@ class Bar:
         """Whether tests show it, and no number is measured."""
         return self.command.startswith("pytest")
 
-    def row(self, reached: str) -> str:
-        """Return its row of the page."""
-        return f"| {self.what} | {self.bar} | {reached} | `{self.command}` |"
+    def row(self, reached: str) -> list[str]:
+        """Return its row of the table."""
+        return [self.what, self.bar, TESTED if self.tested else reached, self.command]
 
 
 BARS = {
@@ -89,41 +91,12 @@ BARS = {
 }
 
 
-def bars_table(page: Path | None) -> str:
-    """Return all rows, with what a page says that each reached.
-
-    Parameters
-    ----------
-    page
-        The page as it is; None, or one that is not there yet, says nothing.
-    """
-    text = page.read_text(encoding="utf-8") if page is not None and page.exists() else ""
-    rows = []
-    for bar in BARS.values():
-        begin = f"| {bar.what} | {bar.bar} | "
-        known = [line[len(begin) :] for line in text.splitlines() if line.startswith(begin)]
-        reached = known[0].split(" | ")[0] if known else NOT_MEASURED
-        rows.append(bar.row(TESTED if bar.tested else reached))
-    return HEAD + "\n".join(rows) + "\n"
-
-
-def put_reached(page: Path | None, name: str, reached: str) -> None:
-    """Print what was reached, and write it into its row of a page.
-
-    Parameters
-    ----------
-    page
-        The page, which has the table; None for none.
-    name
-        Which bar.
-    reached
-        What was reached.
-    """
+def put_reached(keep: bool, name: str, reached: str) -> None:
+    """Print what was reached, and where asked keep it in its row of the table."""
     bar = BARS[name]
     print(f"{bar.what}: {reached}")
-    if page is None:
+    if not keep:
         return
-    lines = page.read_text(encoding="utf-8").splitlines()
-    begin = f"| {bar.what} | {bar.bar} | "
-    lines = [bar.row(reached) if line.startswith(begin) else line for line in lines]
-    page.write_text("\n".join(lines) + "\n", encoding="utf-8")
+    known = {row[0]: row[2] for row in csv_tables.read(TABLE)} | {bar.what: reached}
+    rows = [each.row(known.get(each.what, NOT_MEASURED)) for each in BARS.values()]
+    csv_tables.write(TABLE, [HEAD, *rows])

@@ -309,7 +309,7 @@ def main() -> None:
     parser.add_argument("--times", type=int, default=50, help="how many workers are killed")
     parser.add_argument("--database", type=int, default=0, help="how often the database is")
     parser.add_argument("--workers", type=int, default=2)
-    parser.add_argument("--page", type=Path, help="the page to write its row into")
+    parser.add_argument("--write", action="store_true", help="write its row to docs/measured")
     given = parser.parse_args()
     with tempfile.TemporaryDirectory() as name, postgres_server() as server:
         os.environ["XDG_STATE_HOME"] = f"{name}/state"
@@ -322,7 +322,7 @@ def main() -> None:
             reached = kills(
                 folder, server, times=given.times, database=given.database, workers=given.workers
             )
-    put_reached(given.page, given.what, reached)
+    put_reached(given.write, given.what, reached)
 
 
 if __name__ == "__main__":

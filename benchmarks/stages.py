@@ -1,7 +1,6 @@
 """Where the time of a fleet goes, and what this machine could do at best.
 
-``python -m benchmarks.stages --page docs/performance.md`` measures both anew and puts the tables
-into the page.
+``python -m benchmarks.stages --write`` writes both tables to ``docs/measured``.
 """
 
 from __future__ import annotations
@@ -24,6 +23,7 @@ os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 import duckdb
 import numpy as np
 
+from benchmarks.csv_tables import save
 from benchmarks.fleets import simulate
 
 # Functions whose time is told, by the module that calls them; none of them calls another.
@@ -164,6 +164,8 @@ def page(systems: int) -> list[str]:
         duckdb.sql(f"SELECT sum(power_kw) FROM '{fleet}/readings/*.parquet'").fetchall()
         touched = time.perf_counter() - began
     lines = [
+        "## Where the time goes",
+        "",
         f"| stage, {systems:,} systems, one worker | CPU [s] | per system [ms] | share [%] |",
         "|---|---|---|---|",
     ]
@@ -187,22 +189,15 @@ def page(systems: int) -> list[str]:
 
 
 def main() -> None:
-    """Print the tables, or put them into a page."""
+    """Print the tables, and write them where that is asked for."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--systems", type=int, default=10_000)
-    parser.add_argument("--page", type=Path)
+    parser.add_argument("--write", action="store_true", help="write its tables to docs/measured")
     options = parser.parse_args()
     text = "\n".join(page(options.systems))
-    if options.page is None:
-        print(text)
-        return
-    old = options.page.read_text(encoding="utf-8")
-    head, _, rest = old.partition("<!-- measured -->\n")
-    tail = rest.partition("<!-- end of measured -->\n")[2]
-    options.page.write_text(
-        f"{head}<!-- measured -->\n\n{text}\n\n<!-- end of measured -->\n{tail}", encoding="utf-8"
-    )
-    print(options.page)
+    print(text)
+    if options.write:
+        save(text.splitlines(), "stages")
 
 
 if __name__ == "__main__":

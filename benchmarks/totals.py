@@ -1,8 +1,8 @@
 """What totals with a privately chosen clip are worth, over public mixes of systems.
 
 ``python -m benchmarks.totals`` prints the tables, exact but for the fleets, which are made up from
-fixed seeds; with ``--page FILE`` they are written there. ``--tune`` prints how the constants of the
-rule compare with others.
+fixed seeds; with ``--write`` they go to ``docs/measured``. ``--tune`` compares the constants of
+the rule with others.
 """
 
 from __future__ import annotations
@@ -10,11 +10,11 @@ from __future__ import annotations
 import argparse
 import itertools
 from collections.abc import Iterator
-from pathlib import Path
 
 import numpy as np
 from numpy.typing import NDArray
 
+from benchmarks.csv_tables import save
 from sunveil.privacy.discrete_noise import Spending
 from sunveil.publication import published_tables
 from sunveil.publish import capacity_cap
@@ -25,17 +25,6 @@ Array = NDArray[np.float64]
 SIZES, FLEETS, SEED = (100, 300, 1000, 5000), 20, 1818
 TUNED, TUNING_SEED = 8, 99
 MIXED = "homes, 8% of 50 to 500 kW"
-PAGE = """# Totals, measured
-
-The mean error of a fleet's total capacity, noise and what the clip cuts off together, as a share of
-the total. All of ε goes to totals. Each number is over {fleets} made-up fleets of a public mix,
-other ones than the rule's constants were found with, and exact over the draws of clip and noise.
-Made by `python -m benchmarks.totals --page docs/totals-benchmarks.md`.
-
-"Fixed" clips every capacity at 25 kW. "Known" is the best rung of the ladder
-for each fleet with Laplace noise, known for nothing. Where few systems are most of the capacity, as
-in 100 mixed homes, no total is worth much at ε = 1: noise that hides one of them is as large.
-"""
 
 
 def fleets(name: str, systems: int, *, count: int = FLEETS, seed: int = SEED) -> list[Array]:
@@ -159,20 +148,19 @@ def collect(title: str, rows: Iterator[str]) -> list[str]:
 
 
 def main() -> None:
-    """Print the tables, and write them to a page where it is named."""
+    """Print the tables, and write them where that is asked for."""
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--page", type=Path)
+    parser.add_argument("--write", action="store_true", help="write its tables to docs/measured")
     parser.add_argument("--tune", action="store_true")
-    told = parser.parse_args()
-    if told.tune:
+    given = parser.parse_args()
+    if given.tune:
         collect("Constants of the rule, at ε = 1", tuned())
         return
-    lines = [PAGE.format(fleets=FLEETS)]
-    lines += collect(f"300 mixed homes ({MIXED})", mixed_homes())
+    lines = collect(f"300 mixed homes ({MIXED})", mixed_homes())
     lines += collect("All mixes at ε = 1", errors(1.0))
     lines += collect("Totals within what nine in ten are said to be, at ε = 1", coverage())
-    if told.page is not None:
-        told.page.write_text("\n".join(lines).rstrip() + "\n", encoding="utf-8")
+    if given.write:
+        save(lines, "totals")
 
 
 if __name__ == "__main__":

@@ -12,7 +12,7 @@ compares the pages with what the wheel alone does in an empty folder (``--check`
 pages, or some::
 
     .venv/bin/python docs/examples.py
-    .venv/bin/python docs/examples.py tutorial for-curators
+    .venv/bin/python docs/examples.py tutorial publication
 """
 
 from __future__ import annotations
@@ -38,11 +38,10 @@ PAGES = (
         ROOT / "docs" / f"{name}.md"
         for name in (
             "tutorial",
-            "formats",
-            "for-curators",
-            "for-analysts",
-            "for-researchers",
-            "for-privacy-officers",
+            "meters",
+            "publication",
+            "power",
+            "privacy",
         )
     ),
 )

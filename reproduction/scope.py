@@ -112,7 +112,7 @@ def net_load() -> Statement:
         f" is {best}, {off:.0f}° off, where generation alone gives its plane to"
         f" {NEAR_AZIMUTH:g}° and {NEAR_TILT:g}°; the fit score is {score:.3f}.",
         True,
-        "The paper gives no way to do it. Sunveil's default method takes net meters (docs/net.md).",
+        "The paper gives no way to do it. Sunveil's default method does (docs/method.md).",
         section="I-B",
         numbers={"maximiser": best, "azimuth_error": off, "fit_score": score},
     )

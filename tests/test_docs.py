@@ -5,6 +5,7 @@ import importlib.util
 import inspect
 import re
 import tomllib
+from fnmatch import fnmatch
 from pathlib import Path
 from types import ModuleType
 
@@ -12,6 +13,7 @@ import pytest
 
 import sunveil
 from plot_makers import estimate_of, tracker_of
+from public_names import PACKAGES
 from sunveil._extras import EXTRAS
 from sunveil.estimates import Flag, HouseholdEstimate
 from sunveil.estimates.intervals_and_rounding import with_pairs
@@ -21,16 +23,15 @@ ROOT = Path(__file__).parents[1]
 DOCS = ROOT / "docs"
 PACKAGE = ROOT / "src" / "sunveil"
 PROOFS = sorted(DOCS.glob("proofs/*.md"))
-REFERENCE = [DOCS / "reference.md", *sorted(DOCS.glob("reference/*.md"))]
+REFERENCE = sorted(DOCS.glob("reference/*.md"))
 PAGES = [
     ROOT / "README.md",
     ROOT / "CONTRIBUTING.md",
+    ROOT / "ARCHITECTURE.md",
     *sorted(DOCS.glob("*.md")),
     *PROOFS,
-    *REFERENCE[1:],
+    *REFERENCE,
 ]
-# Packages of which every name that they export is in the reference.
-WHOLE = ("sunveil.client", "sunveil.plots")
 # What tools make, and what git does not keep.
 MADE = {"__pycache__", "_build", "build", "demo", "dist", "htmlcov", "report.html"}
 
@@ -47,7 +48,8 @@ def section(text: str, heading: str) -> str:
 
 def first_cells(text: str) -> set[str]:
     """Return the names in the first cells of tables."""
-    return set(re.findall(r"^\| `(\w+)` \|", text, flags=re.MULTILINE))
+    cells = re.findall(r"^\| (`\w+`(?:, `\w+`)*) \|", text, flags=re.MULTILINE)
+    return {name for cell in cells for name in re.findall(r"\w+", cell)}
 
 
 def load_examples() -> ModuleType:
@@ -110,13 +112,21 @@ def names_in_reference() -> list[str]:
     return [name for path in REFERENCE for name in directive.findall(read(path))]
 
 
-def test_every_public_name_is_in_the_reference():
+def test_every_package_of_the_reference_has_a_page_with_all_its_names():
     told = names_in_reference()
-    own = {name.removeprefix("sunveil.") for name in told if name.count(".") == 1}
-    assert sorted(own - {"simulate"}) == sunveil.__all__
-    for package in WHOLE:
-        exported = importlib.import_module(package).__all__
-        assert {f"{package}.{name}" for name in exported} <= set(told)
+    assert {path.stem for path in REFERENCE} == {name.rpartition(".")[2] for name in PACKAGES}
+    for package in PACKAGES:
+        page = DOCS / "reference" / f"{package.rpartition('.')[2]}.md"
+        assert f"# {package}\n" in read(page)
+        exported = {
+            f"{package}.{name}" for name in getattr(importlib.import_module(package), "__all__", ())
+        }
+        assert {name for name in told if name.rpartition(".")[0] == package} <= exported
+    assert {f"sunveil.{name}" for name in sunveil.__all__} <= set(told)
+
+
+def test_the_reference_is_short():
+    assert len(names_in_reference()) <= 90
 
 
 def test_functions_in_the_reference_describe_their_parameters():
@@ -136,11 +146,29 @@ def test_no_two_names_in_the_reference_are_alike():
     assert [name for name in told if short.count(name.rpartition(".")[2]) > 1] == []
 
 
-def test_every_page_of_the_reference_is_named_in_its_index():
-    told = set(
-        re.findall(r"^\| \[[^]]+\]\((reference/\w+\.md)\) \|", read(REFERENCE[0]), re.MULTILINE)
-    )
-    assert told == {f"reference/{path.name}" for path in REFERENCE[1:]}
+def test_every_page_is_in_the_sidebar():
+    listed = set()
+    for tree in re.findall(r"```{toctree}\n(.*?)```", read(DOCS / "index.md"), re.DOTALL):
+        for line in tree.splitlines():
+            listed.add((re.search(r"<(.+)>", line) or re.search(r"(.*)", line))[1])
+    pages = {str(path.relative_to(DOCS).with_suffix("")) for path in PAGES if DOCS in path.parents}
+    assert pages - {f"proofs/{path.stem}" for path in PROOFS} - {"index"} <= listed
+
+
+def test_the_documentation_is_short():
+    pages = [path for path in PAGES if DOCS in path.parents and path not in PROOFS]
+    assert len(pages) <= 36
+    assert sum(len(read(path).split()) for path in pages) <= 45_000
+
+
+def test_every_table_of_measurements_has_its_command():
+    text = read(DOCS / "measured.md")
+    shown = set(re.findall(r":file: measured/([\w-]+)\.csv", text))
+    patterns = re.findall(r"`([\w*-]+)\.csv`", section(text, "All tables"))
+    written = {path.stem for path in (DOCS / "measured").glob("*.csv")}
+    assert shown <= written
+    unnamed = {name for name in written if not any(fnmatch(name, each) for each in patterns)}
+    assert unnamed == set()
 
 
 def test_every_extra_is_explained():
@@ -150,18 +178,18 @@ def test_every_extra_is_explained():
 def test_the_layers_are_told_as_they_are_kept():
     contracts = tomllib.loads(read(ROOT / "pyproject.toml"))["tool"]["importlinter"]["contracts"]
     (layers,) = [each["layers"] for each in contracts if each["type"] == "layers"]
-    text = section(read(DOCS / "architecture.md"), "Who may import whom")
+    text = section(read(ROOT / "ARCHITECTURE.md"), "Who may import whom")
     told = re.search(r"```text\n(.*?)```", text, re.DOTALL)[1].splitlines()
     assert told == [layer.replace("sunveil.", "") for layer in layers]
 
 
 def test_every_flag_is_explained():
-    assert first_cells(section(read(DOCS / "nomenclature.md"), "Flags")) == set(Flag)
+    assert first_cells(section(read(DOCS / "flags.md"), "Flags")) == set(Flag)
 
 
 def test_every_json_field_is_explained():
     estimate = estimate_of().to_dict()
-    told = section(read(DOCS / "nomenclature.md"), "Fields of an estimate")
+    told = section(read(DOCS / "results.md"), "Fields of an estimate")
     turned = tracker_of().tracker
     assert turned is not None
     home = HouseholdEstimate(0.5, 0.5, 0.5, ((0.5,) * 24,) * 4).to_row()
@@ -173,7 +201,7 @@ def test_every_json_field_is_explained():
 
 
 def test_every_error_is_explained():
-    told = first_cells(section(read(DOCS / "nomenclature.md"), "Errors"))
+    told = first_cells(section(read(DOCS / "flags.md"), "Errors in Python"))
     assert told == {name for name in sunveil.__all__ if name in dir(sunveil.errors)}
 
 

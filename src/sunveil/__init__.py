@@ -2,7 +2,7 @@
 
 >>> import sunveil
 >>> sunveil.__version__
-'0.1.0'
+'0.3.0'
 
 Names are loaded when first asked for, so that importing the package costs next to nothing.
 """
@@ -15,7 +15,11 @@ from sunveil._lazy import lazy_names
 
 if TYPE_CHECKING:
     from sunveil.errors import (
+        BudgetExceeded,
+        LedgerConflict,
+        LedgerError,
         MeterError,
+        MissingExtra,
         ParameterError,
         SourceError,
         SunveilError,
@@ -27,28 +31,36 @@ if TYPE_CHECKING:
     from sunveil.estimates.household_load import HouseholdEstimate
     from sunveil.estimates.intervals_and_rounding import Interval
     from sunveil.estimates.planes_and_intervals import PlaneEstimate, TrackerEstimate
+    from sunveil.inference.fleet_run import infer_fleet
     from sunveil.inference.infer import infer, infer_frame, infer_record, separate
     from sunveil.meters.read_files import read_meters
+    from sunveil.meters.reading_options import MeterOptions
     from sunveil.meters.record import Record
     from sunveil.power.compute_power import fleet_power
     from sunveil.privacy.guarantees import Days, Readings, System
     from sunveil.releases.release import release
     from sunveil.releases.release_answer import Release
+    from sunveil.simulate.system_power import simulate_fleet
     from sunveil.site import Losses, Plane, Site
     from sunveil.weather.sources import get_weather
     from sunveil.weather.weather_data import Weather
 
-__version__ = "0.2.0"
+__version__ = "0.3.0"
 
 __all__ = [
+    "BudgetExceeded",
     "Days",
     "Estimate",
     "Estimates",
     "Flag",
     "HouseholdEstimate",
     "Interval",
+    "LedgerConflict",
+    "LedgerError",
     "Losses",
     "MeterError",
+    "MeterOptions",
+    "MissingExtra",
     "ParameterError",
     "Plane",
     "PlaneEstimate",
@@ -66,18 +78,24 @@ __all__ = [
     "fleet_power",
     "get_weather",
     "infer",
+    "infer_fleet",
     "infer_frame",
     "infer_record",
     "read_meters",
     "release",
     "separate",
+    "simulate_fleet",
 ]
 
 __getattr__ = lazy_names(
     __name__,
     {
         "sunveil.errors": (
+            "BudgetExceeded",
+            "LedgerConflict",
+            "LedgerError",
             "MeterError",
+            "MissingExtra",
             "ParameterError",
             "SourceError",
             "SunveilError",
@@ -118,5 +136,8 @@ __getattr__ = lazy_names(
         ),
         "sunveil.weather.sources": ("get_weather",),
         "sunveil.weather.weather_data": ("Weather",),
+        "sunveil.inference.fleet_run": ("infer_fleet",),
+        "sunveil.meters.reading_options": ("MeterOptions",),
+        "sunveil.simulate.system_power": ("simulate_fleet",),
     },
 )

@@ -28,8 +28,9 @@ if TYPE_CHECKING:
     from sunveil.ledger.ledger import Ledger
     from sunveil.publication.published_tables import Publication
     from sunveil.publish.fleet_tables import Expected, TableChoices
-    from sunveil.publish.system_rows import SystemsPlan
+    from sunveil.publish.publisher import Plan, Publisher
     from sunveil.releases.fleet_releases import SystemsToRelease
+    from sunveil.releases.release_answer import ExpectedErrors
     from sunveil.site import Site
 
 
@@ -43,16 +44,16 @@ def say_plan(cost: float, remaining: float, *, kept: bool) -> None:
         click.echo(f"It would cost {cost:g}; {remaining:g} is left before it.")
 
 
-def say_systems(plan: SystemsPlan) -> None:
+def say_systems(plan: Plan[ExpectedErrors], *, standing: bool) -> None:
     """Say what a publication of systems would cost and give."""
-    if plan.again is None:
+    if not standing:
         say_plan(plan.cost, plan.remaining, kept=plan.kept)
     else:
         click.echo(
-            f"{plan.again:,} rows are given again at no cost; {plan.new:,} are drawn,"
+            f"{plan.given_again:,} rows are given again at no cost; {plan.drawn:,} are drawn,"
             f" each at a cost of {plan.cost:g} to its own household."
         )
-    click.echo(f"{plan.systems} systems. {errors_line(plan.expected)}")
+    click.echo(f"{plan.given_again + plan.drawn} systems. {errors_line(plan.expected)}")
 
 
 def expected_table(expected: Sequence[Expected]) -> str:
@@ -180,10 +181,12 @@ def system_command(context: click.Context, /, meters: Path, **given: Any) -> Non
     """
     from sunveil.meters.schema_files import schema_digest
     from sunveil.privacy.guarantees import parse_unit
-    from sunveil.publish.publisher import read_households
-    from sunveil.publish.system_rows import cost_of_systems
+    from sunveil.publish.publisher import Publisher, read_households
+    from sunveil.publish.system_rows import SystemRows
     from sunveil.releases.fleet_releases import ReleaseTerms
 
+    if (given["redraw"] or given["keep_gone"]) and not given["standing"]:
+        raise ParameterError("--redraw and --keep-gone are for standing rows; add --standing")
     out = _target(given)
     whole = is_fleet_asked(context)
     dataset = given["dataset"]
@@ -197,9 +200,8 @@ def system_command(context: click.Context, /, meters: Path, **given: Any) -> Non
             choices=choices,
             promise=ledger.dataset(dataset).promise,
         )
-        asked: dict[str, Any] = {"terms": terms, "analyst": given["analyst"]}
-        plan, publish = _standing_or_not(given, asked)
-        cost_of_systems(ledger, dataset, terms)  # refused before any reading is looked at
+        # refused before any reading is looked at
+        Publisher(ledger, dataset).affordable(terms.guarantee, terms.mechanism)
         systems: SystemsToRelease
         if whole:
             # beside the folder to be made, so that a run that was stopped finds what it has drawn
@@ -212,12 +214,21 @@ def system_command(context: click.Context, /, meters: Path, **given: Any) -> Non
         homes = read_households(given["systems"], given["system_column"]) if whole else ()
         if warning := ledger.two_keys_warning(dataset, homes):
             click.echo(f"sunveil: {warning}", err=True)
-        if out is None:
-            say_systems(plan(ledger, dataset, systems, **asked))
-            return
+        publisher = Publisher(ledger, dataset, analyst=given["analyst"], homes=homes)
         with counting("drawing") as show:
-            publication = publish(ledger, dataset, systems, **asked, homes=homes, on_progress=show)
-        _finish(ledger, dataset, out, publication, {}, schema=schema_digest(meter_options(given)))
+            product = SystemRows(
+                systems,
+                terms,
+                standing=given["standing"],
+                redraw=dict(given["redraw"]),
+                keep_gone=given["keep_gone"],
+                on_progress=show,
+            )
+            if out is None:
+                say_systems(publisher.plan(product), standing=product.standing)
+                return
+            publication = publisher.publish(product)
+        _finish(publisher, out, publication, {}, schema=schema_digest(meter_options(given)))
 
 
 @publish_command.command("fleet", context_settings={"show_default": True})
@@ -269,21 +280,24 @@ def fleet_command(estimates: Path, **given: Any) -> None:
     column. The tables protect whole records.
     """
     from sunveil.estimates.read_write import read_fleet
-    from sunveil.publish.fleet_tables import plan_fleet, publish_fleet
+    from sunveil.publish.fleet_tables import FleetTables
+    from sunveil.publish.publisher import Publisher
 
     choices = _table_choices(given)
     out = _target(given)
     with _opened(given["ledger"]) as ledger:
-        asked: dict[str, Any] = {"choices": choices, "analyst": given["analyst"]}
-        plan_fleet(ledger, given["dataset"], **asked)  # refused before any row is looked at
-        rows = read_fleet(estimates, keys=[choices.key] if choices.key else [])
+        publisher = Publisher(ledger, given["dataset"], analyst=given["analyst"])
+        publisher.plan(FleetTables(choices))  # refused before any row is looked at
+        product = FleetTables(
+            choices, read_fleet(estimates, keys=[choices.key] if choices.key else [])
+        )
         if out is None:
-            plan = plan_fleet(ledger, given["dataset"], **asked, systems=len(rows))
+            plan = publisher.plan(product)
             say_plan(plan.cost, plan.remaining, kept=plan.kept)
             click.echo(expected_table(plan.expected))
             return
-        publication = publish_fleet(ledger, given["dataset"], rows, **asked)
-        _finish(ledger, given["dataset"], out, publication, fleet_figures(publication))
+        publication = publisher.publish(product)
+        _finish(publisher, out, publication, fleet_figures(publication))
 
 
 @publish_command.command("synthetic", context_settings={"show_default": True})
@@ -295,39 +309,20 @@ def synthetic_command(estimates: Path, **given: Any) -> None:
     It protects whole records, and needs the extra 'synthetic'.
     """
     from sunveil.estimates.read_write import read_fleet
-    from sunveil.publish.synthetic_table import plan_synthetic, publish_synthetic
+    from sunveil.publish.publisher import Publisher
+    from sunveil.publish.synthetic_table import SyntheticTable
 
     out = _target(given, "synthetic")
-    rows = read_fleet(estimates)
-    options = {name: given[name] for name in ("epsilon", "analyst", "edition")}
+    product = SyntheticTable(given["epsilon"], read_fleet(estimates), edition=given["edition"])
     with _opened(given["ledger"]) as ledger:
-        plan = plan_synthetic(ledger, given["dataset"], len(rows), **options)
+        publisher = Publisher(ledger, given["dataset"], analyst=given["analyst"])
+        plan = publisher.plan(product)
         if out is None:
             say_plan(plan.cost, plan.remaining, kept=plan.kept)
-            for name, distance in plan.noise.items():
+            for name, distance in plan.expected.items():
                 click.echo(f"{name}: noise of {100.0 * distance:.1f}% of the systems")
             return
-        publication = publish_synthetic(ledger, given["dataset"], rows, **options)
-        _finish(ledger, given["dataset"], out, publication, {})
-
-
-def _standing_or_not(
-    given: dict[str, Any], asked: dict[str, Any]
-) -> tuple[Callable[..., SystemsPlan], Callable[..., Publication]]:
-    """Return what plans and publishes, and put options of standing rows to what is asked."""
-    from sunveil.publish.system_rows import (
-        plan_standing,
-        plan_systems,
-        publish_standing,
-        publish_systems,
-    )
-
-    if given["standing"]:
-        asked |= {"redraw": dict(given["redraw"]), "keep_gone": given["keep_gone"]}
-        return plan_standing, publish_standing
-    if given["redraw"] or given["keep_gone"]:
-        raise ParameterError("--redraw and --keep-gone are for standing rows; add --standing")
-    return plan_systems, publish_systems
+        _finish(publisher, out, publisher.publish(product), {})
 
 
 def _table_choices(given: dict[str, Any]) -> TableChoices:
@@ -387,8 +382,7 @@ def _opened(where: str) -> Ledger:
 
 
 def _finish(
-    ledger: Ledger,
-    dataset: str,
+    publisher: Publisher,
     out: Path,
     publication: Publication,
     figures: Mapping[str, Callable[[Any], None]],
@@ -397,10 +391,9 @@ def _finish(
 ) -> None:
     from sunveil.plots.publication_figures import publication_figures
     from sunveil.publication.publication_folder import write_publication
-    from sunveil.publish.release_card import PublicationAccount
 
     drawn = {**publication_figures(publication), **figures}
-    account = PublicationAccount.of(ledger, dataset, publication, schema=schema)
+    account = publisher.account(publication, schema=schema)
     files = write_publication(out, publication, account=account, figures=drawn)
     click.echo(f"{publication.guarantee}.")
     now = "" if account.promise.schedule is None else ", by its schedule, this year"

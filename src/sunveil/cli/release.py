@@ -205,8 +205,7 @@ def release_command(context: click.Context, /, meters: Path, **given: Any) -> No
 
 
 def _of_site(meters: Path, given: dict[str, Any], *, unit: Unit, choices: Choices) -> list[Release]:
-    from sunveil.publish.system_rows import release_systems
-    from sunveil.releases.fleet_releases import ReleaseTerms
+    from sunveil.releases.fleet_releases import ReleaseTerms, release_systems
 
     if given["mechanism"] == "paper":
         return _by_paper(meters, given, unit=unit)
@@ -221,8 +220,7 @@ def _of_site(meters: Path, given: dict[str, Any], *, unit: Unit, choices: Choice
 def _of_fleet(
     meters: Path, given: dict[str, Any], *, unit: Unit, choices: Choices
 ) -> list[Release]:
-    from sunveil.publish.system_rows import release_systems
-    from sunveil.releases.fleet_releases import ReleaseTerms
+    from sunveil.releases.fleet_releases import ReleaseTerms, release_systems
 
     if given["delta"] is not None:
         raise ParameterError("delta is for the paper's mechanism, which takes one site at a time")

@@ -9,12 +9,14 @@ from sunveil._lazy import lazy_names
 if TYPE_CHECKING:
     from sunveil.ledger.ledger import Ledger
     from sunveil.ledger.promises import Promise, Question
+    from sunveil.ledger.verify_chain import Verdict
     from sunveil.ledger.yearly_schedule import YearlySchedule
 
 __all__ = [
     "Ledger",
     "Promise",
     "Question",
+    "Verdict",
     "YearlySchedule",
 ]
 
@@ -26,6 +28,7 @@ __getattr__ = lazy_names(
             "Promise",
             "Question",
         ),
+        "sunveil.ledger.verify_chain": ("Verdict",),
         "sunveil.ledger.yearly_schedule": ("YearlySchedule",),
     },
 )

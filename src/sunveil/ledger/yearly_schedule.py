@@ -7,6 +7,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any
 
+from sunveil._options import check_fields
 from sunveil.errors import ParameterError
 from sunveil.ledger.hash_chain import Entry
 from sunveil.privacy.guarantees import from_nano, to_nano_below
@@ -26,11 +27,12 @@ class YearlySchedule:
     start: float = 0.0
 
     def __post_init__(self) -> None:
+        check_fields(self)
         if not 0.0 <= self.start < math.inf:
-            raise ParameterError("the start of a schedule is a part of its promise, or 0")
+            raise ParameterError("give the start of a schedule as a part of its promise, 0 or more")
         if not (1 <= self.years <= MOST_YEARS and 2000 <= self.first <= 9000):
             raise ParameterError(
-                f"a schedule has 1 to {MOST_YEARS} years and begins with a year such as 2026"
+                f"give a schedule 1 to {MOST_YEARS} years, from a year such as 2026 on"
             )
 
     def allowed(self, total: int, year: int) -> int:

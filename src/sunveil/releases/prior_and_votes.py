@@ -385,7 +385,7 @@ class VoteRule:
 # The votes are those that gave 60 simulated systems with a real fleet's faults the least mean error
 # of azimuth at some worth. There each gave way to the next at 0.22, 0.28 and 0.45; the steps are
 # put higher, since votes too few cost little and votes too many much, and since fewer of a real
-# record's days agree. How they do on real systems: docs/release-benchmarks.md.
+# record's days agree. How they do on real systems: docs/measured.md.
 VOTE_RULES = (
     VoteRule(0.0, (0.2,), 3),
     VoteRule(0.25, (0.3, 0.5), 4),

@@ -197,8 +197,8 @@ FIELD_WORDS = {
 }
 
 
-# Median errors of estimates from net meters of real homes beside neighbours' loads, as docs/net.md
-# has them by `python -m benchmarks.net`, rounded up. [degrees, degrees, %]
+# Median errors of net meters of real homes with neighbours' loads, from docs/measured.md
+# (`python -m benchmarks.net`), rounded up. [degrees, degrees, %]
 NET_AZIMUTH, NET_TILT, NET_CAPACITY = 5, 2, 4
 
 
