@@ -9,6 +9,7 @@ import pytest
 FIRST = (
     "import sunveil",
     "import sunveil.inference.infer",
+    "from sunveil.estimates.inference_options import InferOptions",
     "from sunveil import infer_frame",
     "import sunveil; sunveil.infer; import sunveil.inference.infer",
     "import importlib; importlib.import_module('sunveil.inference.infer')",

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from sunveil.engine import EngineOptions, infer_block, make_sky_table
+from sunveil.engine import infer_block, make_sky_table
 from sunveil.engine.bright_envelope import points_of, profiles_of
 from sunveil.engine.first_and_last_light import (
     OFFSETS,
@@ -21,6 +21,7 @@ from sunveil.engine.first_and_last_light import (
     with_offsets,
 )
 from sunveil.engine.shading import prepare
+from sunveil.estimates.inference_options import InferOptions
 from sunveil.estimates.planes_and_intervals import (
     DECLARED,
     ClockHypothesis,
@@ -140,7 +141,7 @@ def test_a_step_of_ninety_minutes_is_found_where_the_grid_starts_at_solar_midnig
     fine = make_sky_table(site, TimeGrid(first, 1800, 2 * 8760))
     plane = points_of(Grid(np.array([180.0]), np.array([30.0])))
     power = np.zeros(fine.grid.count, dtype=np.float32)
-    numbers = prepare(fine, EngineOptions()).numbers
+    numbers = prepare(fine, InferOptions()).numbers
     lit = fine.slot[: fine.usable]
     power[lit] = profiles_of(fine.sheet, plane, numbers)[0, : fine.usable]
     day = 120 * 48

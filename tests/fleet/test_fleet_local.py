@@ -17,22 +17,23 @@ import pytest
 from fleet_folders import contents
 
 from sunveil.errors import SourceError, SunveilError
-from sunveil.estimates.inference_options import FleetSettings
 from sunveil.fleet.open import open_fleet
 from sunveil.fleet.run_context import context_of, keep_context
 from sunveil.fleet.run_plan import Part
 from sunveil.inference import infer_fleet
 from sunveil.inference import workers as local
 from sunveil.inference.workers import refuse_unguarded, run_in_pool, run_local
+from sunveil.meters import MeterOptions
 
-SMALL = FleetSettings(part_rows=1)
+SMALL = {"part_rows": 1}
 
 
 @pytest.fixture
 def job(layouts, systems_file, tmp_path):
     out = tmp_path / "opened"
     out.mkdir()
-    fleet = open_fleet(layouts["files"], systems_file, out, settings=SMALL, workers=1)
+    reading = MeterOptions()
+    fleet = open_fleet(layouts["files"], systems_file, out, reading=reading, workers=1, **SMALL)
     keep_context(fleet.context)
     return fleet.context.job
 
@@ -52,7 +53,7 @@ def test_one_worker_and_two_write_the_same_bytes(layouts, systems_file, tmp_path
     # of files by system the next test shows it, whose run loses a worker
     for workers in (1, 2):
         out = tmp_path / str(workers)
-        infer_fleet(layouts["months"], systems_file, out, settings=SMALL, workers=workers)
+        infer_fleet(layouts["months"], systems_file, out, **SMALL, workers=workers)
     assert contents(tmp_path / "1") == contents(tmp_path / "2")
 
 
@@ -71,7 +72,7 @@ def test_a_killed_worker_costs_what_it_was_working_on_and_no_more(layouts, syste
             layouts["files"],
             systems_file,
             tmp_path / name,
-            settings=SMALL,
+            **SMALL,
             workers=1 if told is None else 2,
             tell=told,
         )
@@ -124,7 +125,6 @@ import signal, sys, time
 from pathlib import Path
 from types import ModuleType
 
-from sunveil.estimates.inference_options import FleetSettings
 
 from sunveil.inference.fleet_run import infer_fleet
 
@@ -134,7 +134,7 @@ local.SMALL_FLEET = 0
 local.compile_before_workers = lambda **_: None  # these tests' own process has compiled them
 signal.signal(signal.SIGINT, signal.default_int_handler)  # what runs in the background ignores it
 {guard}
-    infer_fleet(*sys.argv[1:4], settings=FleetSettings(part_rows=1), workers=2, tell={tell})
+    infer_fleet(*sys.argv[1:4], part_rows=1, workers=2, tell={tell})
 """
 # in short naps: an interrupt just before a long one begins would not end it
 STOPPED = (

@@ -5,7 +5,6 @@ from __future__ import annotations
 import pytest
 
 from sunveil.errors import ParameterError, SunveilError
-from sunveil.estimates.inference_options import FleetSettings
 from sunveil.fleet.open import open_fleet
 from sunveil.meters import MeterOptions
 from sunveil.meters.record import RefusedSystem
@@ -15,8 +14,8 @@ LAYOUTS = ("files", "months", "lists")
 
 
 def opened(fleet, systems, work, cleaning):
-    settings = FleetSettings(meters=MeterOptions(cleaning=cleaning))
-    found = open_fleet(fleet, systems, work, settings=settings, workers=1)
+    reading = MeterOptions(cleaning=cleaning)
+    found = open_fleet(fleet, systems, work, reading=reading, workers=1)
     found.gather(1)
     return found
 

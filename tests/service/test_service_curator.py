@@ -25,9 +25,11 @@ from service_makers import running as running_service
 
 from sunveil.cli import cli
 from sunveil.errors import SourceError
-from sunveil.estimates.inference_options import FleetSettings
+from sunveil.estimates.inference_options import InferOptions
+from sunveil.fleet.run_plan import run_settings
 from sunveil.ledger import Promise, Question
 from sunveil.ledger.promises import SystemHome
+from sunveil.meters import MeterOptions
 from sunveil.privacy import Days, Guarantee, System
 from sunveil.privacy.guarantees import from_nano, unit_name
 from sunveil.publish.publisher import read_households
@@ -938,7 +940,7 @@ def test_the_fit_of_a_system_is_computed_from_its_readings(serve, clear_power, g
         f"system_id,latitude,longitude,altitude,timezone\nother,{place}\nmine,{place}\n"
     )
     (folder / "inferred").mkdir()
-    assumed = {"settings": FleetSettings().to_dict()}
+    assumed = {"settings": run_settings(MeterOptions(), InferOptions())}
     (folder / "inferred" / "run.json").write_text(json.dumps(assumed))
     if layout == "lists":
         lists = {

@@ -89,20 +89,19 @@ def opened_fleet(
     meters: Path, options: MeterOptions, given: dict[str, Any], *, work: Path | None = None
 ) -> Iterator[OpenFleet]:
     """Yield a fleet that has been looked through, and tell the curator who is left out."""
-    from sunveil.estimates.inference_options import FleetSettings
     from sunveil.releases.fleet_releases import open_fleet
 
     weather, refused = given["weather"], given["refused"]
     if refused is not None:
         check_target(refused, meters, given["systems"])
-    settings = FleetSettings(meters=options, weather=weather)
     with ExitStack() as held:
         with counting("reading") as show, pointing_to_schema(meters, given["schema"]):
             fleet = held.enter_context(
                 open_fleet(
                     meters,
                     given["systems"],
-                    settings=settings,
+                    reading=options,
+                    weather=weather,
                     server=server_options(weather, given),
                     work=work,
                     on_progress=show,

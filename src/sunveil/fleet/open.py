@@ -5,7 +5,7 @@ from __future__ import annotations
 import logging
 import os
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -14,7 +14,7 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from sunveil.errors import MeterError, SunveilError, log_unforeseen
-from sunveil.estimates.inference_options import FleetSettings
+from sunveil.estimates.inference_options import InferOptions
 from sunveil.fleet.blocks import Matrix, record_matrices, usual_matrices
 from sunveil.fleet.duckdb_reader import (
     DAMAGE,
@@ -30,9 +30,19 @@ from sunveil.fleet.duckdb_reader import (
 from sunveil.fleet.file_layouts import Columns, FileLayout, Stamp, iter_file_systems, look_at, named
 from sunveil.fleet.gather import gather, gathered_files, not_gathered
 from sunveil.fleet.run_context import FleetJob, RunContext, check_clocks
-from sunveil.fleet.run_plan import FleetPlan, Part, find_cells, find_order, find_span, make_plan
+from sunveil.fleet.run_plan import (
+    PART_ROWS,
+    FleetPlan,
+    Part,
+    find_cells,
+    find_order,
+    find_span,
+    make_plan,
+    run_settings,
+)
 from sunveil.fleet.survey import Survey
 from sunveil.fleet.systems_table import read_systems
+from sunveil.grids import SIZE
 from sunveil.meters.build_record import RawSystem, to_record
 from sunveil.meters.file_types import stem
 from sunveil.meters.numbers_and_dates import name_rows
@@ -187,6 +197,7 @@ class Fleet:
 
     context: RunContext  # the table of systems, their cells and clocks
     plan: FleetPlan | None = None  # the parts; None in a worker, which is sent its part
+    settings: Mapping[str, Any] = field(default_factory=dict)  # as run.json has them
 
     @property
     def parts(self) -> tuple[Part, ...]:
@@ -229,7 +240,7 @@ class Fleet:
         # None: for inference. A rule that looks at a whole record lets one reading change others,
         # which the sensitivity of a release does not count.
         context = self.context
-        if context.job.settings.meters.cleaning is not Cleaning.RECORD:
+        if context.job.reading.cleaning is not Cleaning.RECORD:
             raise SunveilError(
                 "a fleet that is opened for a release is read as records; open it again with"
                 " cleaning record for its blocks"
@@ -276,25 +287,34 @@ def open_fleet(
     systems: Path,
     folder: Path,
     *,
-    settings: FleetSettings,
-    workers: int,
+    reading: MeterOptions,
+    options: InferOptions | None = None,
+    weather: str = "clearsky",
+    cell: float = SIZE,
+    part_rows: int = PART_ROWS,
     server: Mapping[str, Any] | None = None,
+    workers: int,
 ) -> Fleet:
     """Look at a fleet and its table of systems, and plan its parts; nothing is written yet.
 
     What a release needs on the way is kept in a folder of its own for every state of the inputs.
     """
-    table = read_systems(systems, settings.meters)
-    source = look_at(fleet, settings.meters, aside=[systems, folder])
-    cells = find_cells(table, settings.cell)
-    ordering = find_order(source, table, settings.meters, workers=workers)
+    options = options or InferOptions()
+    settings = run_settings(reading, options, weather=weather, cell=cell, part_rows=part_rows)
+    table = read_systems(systems, reading)
+    source = look_at(fleet, reading, aside=[systems, folder])
+    cells = find_cells(table, cell)
+    ordering = find_order(source, table, reading, workers=workers)
     plan = make_plan(source, table, settings, ordering=ordering, cells=cells)
-    own = settings.meters.cleaning is Cleaning.EACH
+    own = reading.cleaning is Cleaning.EACH
     job = FleetJob(
         out=str(folder / plan.fingerprint[:16] if own else folder),
         systems=os.path.realpath(systems),
         source=source,
-        settings=settings,
+        reading=reading,
+        options=options,
+        weather=weather,
+        cell=cell,
         fingerprint=plan.fingerprint,
         digest=table.digest,
         gathered=plan.bucket is not None,
@@ -302,16 +322,15 @@ def open_fleet(
         server=tuple((server or {}).items()),
     )
     check_clocks(job, table)
-    return Fleet(RunContext(job, table, cells), plan)
+    return Fleet(RunContext(job, table, cells), plan, settings)
 
 
 def open_records(
-    fleet: Path, systems: Path, work: Path, *, settings: FleetSettings, workers: int
+    fleet: Path, systems: Path, work: Path, *, reading: MeterOptions, workers: int, **plan: Any
 ) -> Fleet:
     """Open a fleet for releases; readings that are spread are brought together."""
-    meters = replace(settings.meters, cleaning=Cleaning.EACH)
-    settings = replace(settings, meters=meters)
-    found = open_fleet(fleet, systems, work, settings=settings, workers=workers)
+    reading = replace(reading, cleaning=Cleaning.EACH)
+    found = open_fleet(fleet, systems, work, reading=reading, workers=workers, **plan)
     found.gather(workers)
     return found
 
@@ -380,7 +399,7 @@ def _records_of(
     paths: Sequence[Path], names: Sequence[str], context: RunContext, *, declared_only: bool = False
 ) -> Iterator[HeldRecord | RefusedSystem]:
     """Read some systems of Parquet files by the reader of single files."""
-    columns, options = context.job.source.columns, context.job.settings.meters
+    columns, options = context.job.source.columns, context.job.reading
     gathered = context.job.gathered
     for name, raw in raws_of(paths, columns, names, gathered=gathered, declared_only=declared_only):
         yield _held(raw, options, context, name=name)
@@ -390,7 +409,7 @@ def _held(
     raw: RawSystem | MeterError, options: MeterOptions, context: RunContext, *, name: str
 ) -> HeldRecord | RefusedSystem:
     """Return a system's record, or why there is none."""
-    each = context.job.settings.meters.cleaning is Cleaning.EACH
+    each = context.job.reading.cleaning is Cleaning.EACH
     number = context.place[name]
     found = context.systems.settled(number, raw, options, settle_each if each else settle)
     return found if isinstance(found, RefusedSystem) else HeldRecord(number, found)
@@ -453,7 +472,7 @@ def _uneven_lists(paths: Sequence[Path], columns: Columns, part: Part) -> set[st
 def _file_records(context: RunContext, part: Part) -> Iterator[HeldRecord | RefusedSystem]:
     """Read files of any kind by the reader of single files."""
     paths = context.job.source.paths(part.files)
-    for each in iter_file_systems(paths, context.job.settings.meters):
+    for each in iter_file_systems(paths, context.job.reading):
         if isinstance(each, RefusedSystem):
             yield each
             continue

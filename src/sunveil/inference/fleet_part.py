@@ -28,7 +28,7 @@ from sunveil.estimates.estimates_table import (
     write_table,
 )
 from sunveil.estimates.flags_and_quality import NO_FIT, NO_WEATHER, Flag, reason
-from sunveil.estimates.inference_options import Clock, EngineOptions, Method, Options, Search
+from sunveil.estimates.inference_options import InferOptions, Method, Search
 from sunveil.estimates.planes_and_intervals import VAGUEST
 from sunveil.fleet.blocks import (
     MARGIN,
@@ -134,7 +134,9 @@ def _span(grid: TimeGrid) -> Span:
     return first - MARGIN, last + MARGIN
 
 
-def by_paper(record: Record, estimate: Estimate, skies: SiteSkies, options: Options) -> Estimate:
+def by_paper(
+    record: Record, estimate: Estimate, skies: SiteSkies, options: InferOptions
+) -> Estimate:
     """Return an estimate with the paper's plane and capacity in place of the engine's, if asked."""
     # The clock that the engine found is repaired first; flags and agreement are the engine's.
     if options.method is not Method.PAPER:
@@ -252,7 +254,7 @@ def infer_systems(
     block: Matrix,
     names: Sequence[str],
     sky: SkyTable,
-    options: EngineOptions,
+    options: InferOptions,
     places: Places | None = None,
 ) -> Iterator[Estimates | tuple[int, SunveilError]]:
     """Yield the estimates of a block, and the number of each system that has none, with why."""
@@ -304,14 +306,6 @@ def as_refusal(name: str, error: Exception) -> SunveilError:
 
 def infer_cells(block: Matrix, context: RunContext) -> Iterator[Estimates | RefusedSystem]:
     """Yield the estimates of a block, cell by cell, and the systems that have none."""
-    settings = context.job.settings
-    options = EngineOptions(
-        clock=Clock(settings.clock),
-        losses=settings.losses,
-        albedo=settings.albedo,
-        mount=settings.mount,
-        force=settings.force,
-    )
     code = context.cells.of[block.systems]
     if not len(code):
         return
@@ -322,14 +316,14 @@ def infer_cells(block: Matrix, context: RunContext) -> Iterator[Estimates | Refu
         try:
             cell = int(code[start])
             # servers are asked for the centres of cells, whose answers other runs share
-            clear = settings.weather == "clearsky"
+            clear = context.job.weather == "clearsky"
             site = context.cells.sites[cell] if clear else context.cells.cells[cell].site
             sky = context.skies.over(site, own.frame.axis)
         except SunveilError as error:
             yield from (RefusedSystem(name, "weather", str(error)) for name in names)
             continue
         places = context.systems.places(own.systems)
-        for found in infer_systems(own, names, sky, options, places):
+        for found in infer_systems(own, names, sky, context.job.options, places):
             if isinstance(found, Estimates):
                 yield found
             else:

@@ -10,24 +10,27 @@ from collections.abc import Callable, Generator, Mapping, Sequence
 from contextlib import closing
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Any, Unpack
 
 from sunveil import _files
 from sunveil._files import write_whole
-from sunveil._options import check_fields, checked, shown
+from sunveil._options import check_fields, checked, shown, split_options
 from sunveil.errors import ParameterError, SourceError
 from sunveil.estimates import read_write
-from sunveil.estimates.inference_options import FleetSettings
+from sunveil.estimates.inference_options import InferOptions, SystemKeywords
 from sunveil.estimates.read_write import RUN, SUMMARY
 from sunveil.fleet.open import Fleet, open_fleet
 from sunveil.fleet.run_context import FleetJob, close_context, keep_context
 from sunveil.fleet.run_plan import (
     IDENTITY,
+    PART_ROWS,
     Part,
 )
+from sunveil.grids import SIZE
 from sunveil.inference.fleet_part import PartResult, finished
 from sunveil.inference.run_summary import as_json, close
 from sunveil.inference.workers import refuse_unguarded, run_dask, run_local
+from sunveil.meters.reading_options import MeterOptions
 
 PAGE = "summary.html"
 
@@ -242,13 +245,16 @@ def infer_fleet(
     systems: Path | str,
     out: Path | str,
     *,
-    settings: FleetSettings | None = None,
+    weather: str = "clearsky",
+    cell: float = SIZE,
+    part_rows: int = PART_ROWS,
     engine: str = "local",
     workers: int | None = None,
     scheduler: str | None = None,
     restart: bool = False,
     server: Mapping[str, Any] | None = None,
     tell: Tell | None = None,
+    **options: Unpack[SystemKeywords],
 ) -> FleetResult:
     """Infer every system of a fleet, and write what was found into a folder.
 
@@ -269,8 +275,12 @@ def infer_fleet(
         Where the systems are; see :func:`~sunveil.fleet.systems_table.read_systems`.
     out
         The folder to write: a new one, or one that a run of the same inputs was writing.
-    settings
-        How to read the meters, and what is assumed.
+    weather
+        ``"clearsky"``, ``"nsrdb"`` or ``"pvgis"``, at the place of each system.
+    cell
+        Width of a weather cell; the systems of a cell share its sky. [degrees]
+    part_rows
+        About how many readings are worked on at a time.
     engine
         ``"local"``: processes of this machine. ``"dask"``: those of a Dask scheduler, or of one
         that is started here.
@@ -284,13 +294,16 @@ def infer_fleet(
         What a server of weather must be told: ``api_key``, ``email``.
     tell
         Called with a :class:`~sunveil.inference.fleet_run.FleetProgress` whenever a part is done.
+    **options
+        Options of :class:`~sunveil.meters.MeterOptions` and
+        :class:`~sunveil.estimates.inference_options.InferOptions`, as for :func:`sunveil.infer`.
 
     Privacy
     -------
     None: the folder is as private as the readings.
     """
     refuse_unguarded()
-    settings = settings or FleetSettings()
+    reading, inference = split_options(options, MeterOptions, InferOptions)
     count = _processors() if workers is None else workers
     if not 1 <= count <= 1024:
         raise ParameterError(f"workers must be between 1 and 1024, and {workers} is not")
@@ -304,7 +317,16 @@ def infer_fleet(
     if target.exists() and not target.is_dir():
         raise ParameterError(f"{out} is not a folder; name a folder to be written")
     opened = open_fleet(
-        Path(fleet), Path(systems), target, settings=settings, server=server, workers=count
+        Path(fleet),
+        Path(systems),
+        target,
+        reading=reading,
+        options=inference,
+        weather=weather,
+        cell=cell,
+        part_rows=part_rows,
+        server=server,
+        workers=count,
     )
     keep_context(opened.context)
     job = opened.context.job
@@ -338,7 +360,7 @@ def _description(fleet: Fleet) -> dict[str, Any]:
         "fingerprint": job.fingerprint,
         "version": version,
         "engine": engine,
-        "settings": job.settings.to_dict(),
+        "settings": dict(fleet.settings),
         "layout": job.source.columns.layout.value,
         "files": len(job.source.files),
         "parts": len(fleet.parts),

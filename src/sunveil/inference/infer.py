@@ -2,17 +2,16 @@
 
 from __future__ import annotations
 
-import datetime as dt
 import os
 from collections.abc import Iterator, Sequence
 from itertools import groupby, islice
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Unpack
 
 import numpy as np
 import pandas as pd
 
 from sunveil._files import progress
-from sunveil._options import checked, instance, without_unit
+from sunveil._options import checked, instance, options_of, split_options
 from sunveil.engine.clock_faults import repaired
 from sunveil.engine.net_meters import Separated
 from sunveil.engine.net_meters import separate as separate_on_grid
@@ -25,7 +24,7 @@ from sunveil.estimates.estimates_table import (
     Estimates,
     EstimateSource,
 )
-from sunveil.estimates.inference_options import EngineOptions, Options
+from sunveil.estimates.inference_options import InferOptions, SystemKeywords
 from sunveil.estimates.planes_and_intervals import (
     Assumptions,
     ClockFinding,
@@ -33,10 +32,10 @@ from sunveil.estimates.planes_and_intervals import (
 from sunveil.fleet.blocks import BlockFrame, Matrix, grid_of, on_grid
 from sunveil.inference.fleet_part import SiteSkies, as_refusal, by_paper, infer_systems
 from sunveil.meters.dataframes import frame_of, record_of, systems_of_frame
-from sunveil.meters.reading_options import MeterOptions
+from sunveil.meters.reading_options import MeterKeywords, MeterOptions
 from sunveil.meters.record import Record, RefusedSystem
 from sunveil.meters.time_steps import clock_elsewhere
-from sunveil.site import Losses, Site, SkyModel
+from sunveil.site import Site, SkyModel
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -50,11 +49,11 @@ BATCH = 64
 
 
 def infer_records(
-    records: Sequence[Record], skies: SiteSkies, *, options: Options | None = None
+    records: Sequence[Record], skies: SiteSkies, *, options: InferOptions | None = None
 ) -> Iterator[Estimate | SunveilError]:
     """Yield the metadata of each system of a site, or why there is none, in the records' order."""
     # Every system stands alone: whatever one record holds, the others' estimates are the same.
-    options = options or Options()
+    options = options or InferOptions()
     # neighbours in the file that share a grid and a clock are inferred together
     for frame, together in groupby(records, key=_frame_of):
         elsewhere = clock_elsewhere(frame.timezone, skies.site.longitude)
@@ -72,7 +71,7 @@ def _frame_of(record: Record) -> BlockFrame:
 
 
 def _infer_batch(
-    records: Sequence[Record], frame: BlockFrame, skies: SiteSkies, options: Options
+    records: Sequence[Record], frame: BlockFrame, skies: SiteSkies, options: InferOptions
 ) -> list[Estimate | SunveilError]:
     """Return the estimates of records that share a frame."""
     names = [each.system_id for each in records]
@@ -82,7 +81,7 @@ def _infer_batch(
         return [as_refusal(name, error) for name in names]
     block = Matrix(frame, np.arange(len(records), dtype=np.int32), on_grid(records, frame.axis))
     out: dict[int, Estimate | SunveilError] = {}
-    for found in infer_systems(block, names, sky, options.engine):
+    for found in infer_systems(block, names, sky, options):
         if not isinstance(found, Estimates):
             out[found[0]] = found[1]
             continue
@@ -113,7 +112,6 @@ def _notes(record: Record, capacity_kw: float) -> tuple[str, ...]:
     return (*record.notes, unit) if unit else record.notes
 
 
-@without_unit
 def infer(
     power: ReadingsLike,
     *,
@@ -123,19 +121,8 @@ def infer(
     altitude: float | None = None,
     times: Any = None,
     weather: str | os.PathLike[str] | Weather | pd.DataFrame = "clearsky",
-    timezone: str | dt.tzinfo | None = None,
-    power_unit: str = "auto",
-    label: str = "auto",
-    net: bool = False,
-    method: str = "default",
-    clock: str = "repair",
-    losses: Losses | float | None = None,
-    albedo: float = 0.2,
-    group: str = "month",
-    search: str = "exhaustive",
-    mount: str = "unknown",
-    force: bool = False,
     cache: WeatherCache | None = None,
+    **options: Unpack[SystemKeywords],
 ) -> Estimate:
     """Infer azimuth, tilt and DC capacity of one system from its meter.
 
@@ -158,39 +145,12 @@ def infer(
     weather
         ``"clearsky"`` (no network, no key), ``"nsrdb"``, ``"pvgis"``, a file's path, a
         :class:`~sunveil.weather.Weather`, or a frame in pvlib's names.
-    timezone
-        Time zone of times that have none: ``"UTC"``, ``"-07:00"``, an IANA name, or a zone of
-        zoneinfo or pytz.
-    power_unit
-        Unit of the readings: W, kW, MW, Wh, kWh or MWh. With ``auto``, the name of the series or
-        the header of the file must say it (``power_kw``). Only where readings are impossible in W
-        or in kW is a series without it taken to be in the other, with a note.
-    label
-        Which instant of its interval a stamp names: ``start`` (or ``left``, as pandas' ``resample``
-        says), ``middle``, ``end`` (or ``right``); or ``auto``: the middle of intervals below 30
-        minutes, the start of longer ones.
-    net
-        Whether the series is generation less a household's load, as a meter at the grid sees it:
-        above zero where there is more generation. What looks like one is taken for one in any case.
-    method
-        ``default`` or ``paper``.
-    clock
-        ``repair`` or ``given``.
-    losses
-        The fraction that the system loses, or :class:`~sunveil.Losses` with the inverter's
-        efficiency and the temperature coefficient; calibrated ones when left out.
-    albedo
-        Fraction of light that the ground sends back.
-    group
-        How the paper's method groups days: ``week``, ``month`` or ``quarter``.
-    search
-        How it looks for its maximiser: ``exhaustive`` or ``bayesopt``.
-    mount
-        ``rack``, ``roof`` or ``unknown``; a known mount makes the capacity surer.
-    force
-        Infer what does not look like generation at this place all the same, flagged.
     cache
         Where weather is kept; the user's cache folder when left out.
+    **options
+        Options of :class:`~sunveil.meters.MeterOptions` and
+        :class:`~sunveil.estimates.inference_options.InferOptions`: ``timezone``, ``power_unit``,
+        ``label``, ``net``; ``clock``, ``losses``, ``albedo``, ``mount``, ``force``, ...
 
     Returns
     -------
@@ -202,25 +162,13 @@ def infer(
     -------
     None: the estimate is as private as the readings. Releases are another matter.
     """
-    options = Options.of(
-        method=method,
-        clock=clock,
-        losses=losses,
-        albedo=albedo,
-        group=group,
-        search=search,
-        mount=mount,
-        force=force,
-    )
+    reading, inference = split_options(options, MeterOptions, InferOptions)
     place = Site.of(site, latitude=latitude, longitude=longitude, altitude=altitude)
     skies = SiteSkies.at(place, weather=weather, cache=cache)
-    record = record_of(
-        power, times=times, power_unit=power_unit, timezone=timezone, label=label, net=net
-    )
-    return _given(next(infer_records([record], skies, options=options)))
+    record = record_of(power, reading, times=times)
+    return _given(next(infer_records([record], skies, options=inference)))
 
 
-@without_unit
 def infer_frame(
     frame: pd.DataFrame | Any,
     *,
@@ -229,19 +177,8 @@ def infer_frame(
     longitude: float | None = None,
     altitude: float | None = None,
     weather: str | os.PathLike[str] | Weather | pd.DataFrame = "clearsky",
-    timezone: str | dt.tzinfo | None = None,
-    power_unit: str = "auto",
-    label: str = "auto",
-    net: bool = False,
-    method: str = "default",
-    clock: str = "repair",
-    losses: Losses | float | None = None,
-    albedo: float = 0.2,
-    group: str = "month",
-    search: str = "exhaustive",
-    mount: str = "unknown",
-    force: bool = False,
     cache: WeatherCache | None = None,
+    **options: Unpack[SystemKeywords],
 ) -> Estimates:
     """Infer every system of a frame of one place, in the order of the systems' names.
 
@@ -254,12 +191,8 @@ def infer_frame(
     frame
         Long, with the columns ``system_id``, ``time`` and ``power_kw``; or wide, indexed by time
         with a column for each system. Of pandas, polars or pyarrow.
-    site, latitude, longitude, altitude, weather, cache
-        As for :func:`infer`.
-    timezone, power_unit, label, net
+    site, latitude, longitude, altitude, weather, cache, **options
         As for :func:`infer`; the unit of a long frame must be given or in its column's name.
-    method, clock, losses, albedo, group, search, mount, force
-        As for :func:`infer`.
 
     Returns
     -------
@@ -270,26 +203,14 @@ def infer_frame(
     -------
     None: the estimates are as private as the readings.
     """
-    options = Options.of(
-        method=method,
-        clock=clock,
-        losses=losses,
-        albedo=albedo,
-        group=group,
-        search=search,
-        mount=mount,
-        force=force,
-    )
+    reading, inference = split_options(options, MeterOptions, InferOptions)
     place = Site.of(site, latitude=latitude, longitude=longitude, altitude=altitude)
     skies = SiteSkies.at(place, weather=weather, cache=cache)
-    # a zone of zoneinfo or pytz is kept by its name
-    zone: Any = timezone
-    reading = MeterOptions(power_unit=power_unit, timezone=zone, label=label, net=net)
     systems = systems_of_frame(frame_of(frame), reading)
     records = [each for each in systems if isinstance(each, Record)]
     refused = [each for each in systems if isinstance(each, RefusedSystem)]
     estimates = []
-    found = infer_records(records, skies, options=options)
+    found = infer_records(records, skies, options=inference)
     for record, each in zip(records, progress(found, "inferring", total=len(records)), strict=True):
         if isinstance(each, Estimate):
             estimates.append(each)
@@ -303,7 +224,7 @@ def infer_record(
     record: Record,
     weather: Weather,
     *,
-    options: Options | None = None,
+    options: InferOptions | None = None,
     cache: WeatherCache | None = None,
 ) -> Estimate:
     """Infer the metadata of one system.
@@ -324,8 +245,8 @@ def infer_record(
         instance(
             "options",
             options,
-            Options,
-            give="Options, as sunveil.estimates.inference_options has them",
+            InferOptions,
+            give="InferOptions",
         )
     skies = SiteSkies.under(weather, cache=cache)
     return _given(next(infer_records([record], skies, options=options)))
@@ -341,7 +262,6 @@ def _given(found: Estimate | SunveilError) -> Estimate:
 COLUMNS = ("generation_kw", "generation_low_kw", "generation_high_kw", "load_kw")
 
 
-@without_unit
 def separate(
     power: ReadingsLike,
     estimate: Estimate,
@@ -352,10 +272,8 @@ def separate(
     altitude: float | None = None,
     times: Any = None,
     weather: str | os.PathLike[str] | Weather | pd.DataFrame = "clearsky",
-    timezone: str | dt.tzinfo | None = None,
-    power_unit: str = "auto",
-    label: str = "auto",
     cache: WeatherCache | None = None,
+    **options: Unpack[MeterKeywords],
 ) -> pd.DataFrame:
     """Tell the generation of a net meter from its household's load, with a 90% band.
 
@@ -366,7 +284,7 @@ def separate(
         :func:`sunveil.infer` takes.
     estimate
         What :func:`sunveil.infer` said of it.
-    site, latitude, longitude, altitude, times, weather, timezone, power_unit, label, cache
+    site, latitude, longitude, altitude, times, weather, cache, **options
         As they were for :func:`sunveil.infer`.
 
     Returns
@@ -389,15 +307,8 @@ def separate(
     instance("estimate", estimate, Estimate, give="an Estimate, as sunveil.infer returns it")
     place = Site.of(site, latitude=latitude, longitude=longitude, altitude=altitude)
     skies = SiteSkies.at(place, weather=weather, cache=cache)
-    record = record_of(
-        power,
-        times=times,
-        system_id=estimate.system_id,
-        power_unit=power_unit,
-        timezone=timezone,
-        label=label,
-        net=True,
-    )
+    reading = options_of(MeterOptions, options, net=True)
+    record = record_of(power, reading, times=times, system_id=estimate.system_id)
     return separate_record(record, skies, estimate)
 
 
@@ -425,7 +336,7 @@ def separate_repaired(
     grid = grid_of(fixed)
     sky = skies.over(grid)
     assumed = estimate.assumptions
-    options = EngineOptions(losses=assumed.losses, albedo=assumed.albedo, mount=assumed.mount)
+    options = InferOptions(losses=assumed.losses, albedo=assumed.albedo, mount=assumed.mount)
     # what the clock had wrong is out of these readings, and is not to be taken out twice
     right = estimate.replaced(clock=ClockFinding(0.0, fixed.label))
     power = on_grid([fixed], grid)[0]

@@ -11,10 +11,11 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from sunveil._options import instance, one_of, without_unit
+from sunveil._options import instance, one_of
 from sunveil.errors import ParameterError
 from sunveil.fleet.blocks import time_grid_of
 from sunveil.meters.dataframes import ReadingsLike, record_of
+from sunveil.meters.reading_options import MeterOptions
 from sunveil.meters.record import Record, prepared
 from sunveil.paper.dpbo import DELTA, DPBO, posterior
 from sunveil.paper.fit import paper_grid
@@ -114,7 +115,6 @@ class Mechanism(StrEnum):
     PAPER = "paper"
 
 
-@without_unit
 def release(
     readings: ReadingsLike,
     weather: str | os.PathLike[str] | Weather | pd.DataFrame = "clearsky",
@@ -205,15 +205,11 @@ def release(
     place = None
     if not isinstance(weather, Weather) or not (site is latitude is longitude is None):
         place = Site.of(site, latitude=latitude, longitude=longitude, altitude=altitude)
-    record = record_of(
-        readings,
-        times=times,
-        power_unit=power_unit,
-        timezone=timezone,
-        label=label,
-        net=net,
-        cleaning="each",
+    zone: Any = timezone
+    reading = MeterOptions(
+        power_unit=power_unit, timezone=zone, label=label, net=net, cleaning="each"
     )
+    record = record_of(readings, reading, times=times)
     weather = _weather_of(record, weather, place, cache)
     if mechanism is Mechanism.PAPER:
         return _by_paper(record, weather, unit=unit, mechanism=DPBO(epsilon, _delta(delta)))
