@@ -312,21 +312,11 @@ LONG = 1800
 
 @dataclass(frozen=True, slots=True)
 class TimeGrid:
-    """A public run of evenly spaced intervals.
+    """A public run of evenly spaced intervals."""
 
-    Parameters
-    ----------
-    first
-        Start of the first interval. [s since 1970, UTC]
-    step
-        Length of an interval. [s]
-    count
-        How many intervals.
-    """
-
-    first: int
-    step: int
-    count: int
+    first: int  # start of the first interval [s since 1970, UTC]
+    step: int  # length of an interval [s]
+    count: int  # how many intervals
 
     def __post_init__(self) -> None:
         check_fields(self)

@@ -76,17 +76,6 @@ def plot_clear_days(
     The days are chosen by their own readings, for brightness and smoothness, and not by how well
     the model fits them.
 
-    Parameters
-    ----------
-    record, weather
-        What the estimate was inferred from.
-    estimate
-        The estimate; its clock is used.
-    cache
-        Where clear skies are kept.
-    axes
-        One panel per day. Default: four new ones.
-
     Privacy
     -------
     No protection: the figure shows readings, and is marked so.
@@ -215,17 +204,6 @@ def plot_separated(
 ) -> tuple[Axes, ...]:
     """Draw generation and load of a net meter on typical days by season.
 
-    Parameters
-    ----------
-    record, weather
-        What the estimate was inferred from.
-    estimate
-        The estimate; its clock is used.
-    cache
-        Where clear skies are kept.
-    axes
-        Four panels, one for each season. Default: new ones.
-
     Privacy
     -------
     No protection: the figure shows what a household uses by the hour, and is marked so.
@@ -280,13 +258,6 @@ def typical_days(found: pd.DataFrame, timezone: str) -> Array:
 
 def plot_load(estimate: Estimate, *, ax: Axes | None = None) -> Axes:
     """Draw the mean load of a household by the hour, a line for each season.
-
-    Parameters
-    ----------
-    estimate
-        The estimate of a net meter.
-    ax
-        Axes to draw on. Default: new ones.
 
     Privacy
     -------
@@ -356,17 +327,6 @@ def plot_residuals(
 
     A plane that is turned wrongly shows mornings above and afternoons below the model, or the
     reverse; one that is tilted wrongly, summers against winters; shade, a dark patch.
-
-    Parameters
-    ----------
-    record, weather
-        What the estimate was inferred from.
-    estimate
-        The estimate; its clock is used.
-    cache
-        Where clear skies are kept.
-    ax
-        Axes to draw on. Default: new ones.
 
     Privacy
     -------
@@ -444,13 +404,6 @@ MARGIN = 0.25
 
 def plot_years(estimate: Estimate, *, axes: Sequence[Axes] | None = None) -> tuple[Axes, ...]:
     """Draw azimuth, tilt and capacity of each year, over the estimate and its 90% interval.
-
-    Parameters
-    ----------
-    estimate
-        The estimate of a record of several years.
-    axes
-        Three panels. Default: new ones.
 
     Privacy
     -------

@@ -32,7 +32,7 @@ from sunveil.plots.style import (
 )
 from sunveil.power.power_result import FleetPower
 from sunveil.publication.published_tables import Publication, PublishedTable
-from sunveil.releases.expected_errors import Curve
+from sunveil.releases.utility_curves import Curve
 
 
 def plot_planes(

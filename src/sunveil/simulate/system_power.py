@@ -123,17 +123,7 @@ class Light:
 
 
 def dc_power(truth: SystemTruth, light: Light, *, horizon: Horizon | None) -> Array:
-    """Return DC power after system losses, all planes together [kW].
-
-    Parameters
-    ----------
-    truth
-        The system.
-    light
-        The daylight instants of its sky.
-    horizon
-        What hides the sun, if anything does.
-    """
+    """Return DC power after system losses, all planes together [kW]."""
     hidden = (
         np.zeros(len(light.zenith), dtype=bool)
         if horizon is None

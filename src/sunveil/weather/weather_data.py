@@ -277,13 +277,6 @@ def covering(weather: Weather, start: TimeLike, end: TimeLike) -> Weather:
     """Return weather over ``start <= times < end``, laying a typical year over each real one.
 
     A leap year's 29 February repeats the 28th. Weather of real years is only sliced.
-
-    Parameters
-    ----------
-    weather
-        Weather of real years, or of a typical one.
-    start, end
-        Half-open span of instants; naive ones are in UTC.
     """
     first, last = span(start, end)
     instance("weather", weather, Weather, give="Weather, as sunveil.get_weather returns it")
