@@ -14,17 +14,28 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
+from matplotlib.axes import Axes
 from numpy.typing import NDArray
 
 from benchmarks.csv_tables import save
 from sunveil.estimates.read_write import FleetRows
-from sunveil.plots.publication_figures import plot_differencing
+from sunveil.plots.style import (
+    ACCENT,
+    CONTRAST,
+    QUIET,
+    SMALL,
+    dress,
+    mark_private,
+    name_axes,
+    new_row,
+)
 from sunveil.privacy.discrete_noise import Spending
-from sunveil.publication.published_tables import PARTS, Bins, groups_of
-from sunveil.publish.fleet_tables import dry_fleet_tables, fleet_tables
-from sunveil.publish.noisy_counts import agreed_counts, cell_counts, draw_counts
+from sunveil.publication.published_tables import PARTS, Bins
+from sunveil.publish.fleet_tables import TableChoices, expected_tables, fleet_tables
+from sunveil.publish.noisy_counts import agreed_counts, bin_counts, draw_counts, groups_of
 from sunveil.publish.rule_15_15 import Recovered, differencing_attack, rule_15_15
 from sunveil.simulate import draw_systems
+from sunveil.site import Array
 
 SYSTEMS, SEED, RUNS, EPSILON = 10_000, 606, 300, 1.0
 FEEDERS, PER_FEEDER = 100, 10
@@ -82,7 +93,7 @@ def cells(cases: list[Case]) -> Iterator[str]:
                 }
                 found = agreed_counts(drawn, BINS, groups)
                 for name, table in found.items():
-                    true = cell_counts(case.rows, BINS, groups, table=name).values[:-1] / PARTS
+                    true = bin_counts(case.rows, BINS, groups, table=name).values[:-1] / PARTS
                     noisy.setdefault(name, []).append(rms(table.drawn.noisy.ravel() - true))
                     final.setdefault(name, []).append(rms(table.systems.ravel() - true))
             for name, table in found.items():
@@ -102,10 +113,13 @@ def quantiles(cases: list[Case]) -> Iterator[str]:
     yield "| fleet | quantity | stated: at most [ranks] | mean error with the grid's [ranks] |"
     yield "|---|---|---|---|"
     for case in cases:
-        stated = {each.value: each.error for each in dry_fleet_tables(bins=BINS, epsilon=EPSILON)}
+        stated = {
+            each.value: each.error
+            for each in expected_tables(TableChoices(bins=BINS, epsilon=EPSILON))
+        }
         missed: dict[str, list[float]] = {}
         for _ in range(20):
-            tables = fleet_tables(case.rows, bins=BINS, epsilon=EPSILON)
+            tables = fleet_tables(case.rows, TableChoices(bins=BINS, epsilon=EPSILON))
             for quantity, probability, value, _ in tables.tables[-1].rows:
                 share = float(np.mean(getattr(case.rows, quantity) <= value))
                 missed.setdefault(quantity, []).append(SYSTEMS * abs(share - probability))
@@ -120,11 +134,17 @@ def costs(cases: list[Case]) -> Iterator[str]:
     shape = " x ".join(map(str, BINS.shape))
     yield "| what | time [s] |"
     yield "|---|---|"
-    spent = timed(lambda: fleet_tables(rows, bins=BINS, epsilon=EPSILON, tables=("counts",)))
+    spent = timed(
+        lambda: fleet_tables(rows, TableChoices(bins=BINS, epsilon=EPSILON, tables=("counts",)))
+    )
     yield f"| counts of {shape} cells, with margins | {spent:.3f} |"
-    spent = timed(lambda: fleet_tables(rows, bins=BINS, epsilon=EPSILON))
+    spent = timed(lambda: fleet_tables(rows, TableChoices(bins=BINS, epsilon=EPSILON)))
     yield f"| everything | {spent:.3f} |"
-    spent = timed(lambda: fleet_tables(rows, bins=BINS, epsilon=EPSILON, key="feeder", keys=keys))
+    spent = timed(
+        lambda: fleet_tables(
+            rows, TableChoices(bins=BINS, epsilon=EPSILON, key="feeder", keys=keys)
+        )
+    )
     yield f"| everything, for each of {FEEDERS} feeders | {spent:.3f} |"
 
 
@@ -178,7 +198,7 @@ def write_figure(found: Recovered, path: Path) -> None:
     import matplotlib as mpl
 
     mpl.use("Agg")
-    axes = plot_differencing(
+    axes = draw_differencing(
         found.true_kw,
         found.rule_kw,
         found.private_kw,
@@ -211,6 +231,41 @@ def main() -> None:
         save(lines, "tables")
         save(attack, "rule")
         write_figure(found[0][2], FIGURE)
+
+
+def draw_differencing(
+    true_kw: Array,
+    rule_kw: Array,
+    private_kw: Array,
+    *,
+    stated_sd_kw: float,
+    private: bool,
+) -> tuple[Axes, ...]:
+    """Draw recovered against true capacity, under the 15/15 rule and under differential privacy."""
+    panels = new_row(2, 8.6, 4.0)
+    ends = np.array([0.0, 1.05 * float(np.max(true_kw))])
+    for ax, found, colour in zip(panels, (rule_kw, private_kw), (CONTRAST, ACCENT), strict=True):
+        dress(ax)
+        ax.plot(ends, ends, color=QUIET, linewidth=0.9, linestyle=(0, (4, 2)), label="exact")
+        ax.scatter(true_kw, found, s=9, color=colour, alpha=0.6, linewidths=0.0)
+        name_axes(ax, x="True DC capacity [kW]", y="Recovered [kW]" if ax is panels[0] else "")
+        ax.set_xlim(*ends)
+    panels[1].fill_between(
+        ends,
+        ends - stated_sd_kw,
+        ends + stated_sd_kw,
+        color=ACCENT,
+        alpha=0.12,
+        linewidth=0.0,
+        label=f"stated error, ±{stated_sd_kw:.3g} kW",
+    )
+    panels[0].set_title("15/15 rule", fontsize=9.5, loc="left")
+    panels[1].set_title("Differentially private totals", fontsize=9.5, loc="left")
+    for ax in panels:
+        ax.legend(framealpha=0.85, edgecolor="none", fontsize=SMALL, loc="upper left")
+    if private:
+        mark_private(panels[0])
+    return panels
 
 
 if __name__ == "__main__":

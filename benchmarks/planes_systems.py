@@ -23,10 +23,16 @@ from sunveil.simulate import (
     Horizon,
     SystemTruth,
     Tracker,
-    on_tracker,
     simulate_fleet,
+    tracking,
     western_horizon,
-    with_second_plane,
+)
+from sunveil.simulate.roster import (
+    HALF_TURN,
+    LARGER_SHARE,
+    draw_trackers,
+    ridge_azimuths,
+    second_planes,
 )
 from sunveil.site import Plane, Site
 
@@ -222,3 +228,21 @@ def sums_of_homes(homes: Sequence[Answer]) -> Iterator[KnownMounts]:
             planes=tuple(sorted(parts, key=lambda each: -each[1])),
             dc_capacity_kw=whole,
         )
+
+
+def with_second_plane(truth: SystemTruth, *, rng: np.random.Generator) -> SystemTruth:
+    """Return a system that stands on two planes, about a ridge or about a corner."""
+    first, tilt = np.array([truth.plane.surface_azimuth]), np.array([truth.plane.surface_tilt])
+    share = float(rng.uniform(*LARGER_SHARE))
+    turn = np.array([rng.choice([HALF_TURN, HALF_TURN, 90.0, -90.0])])
+    if turn[0] == HALF_TURN:
+        first = ridge_azimuths(rng, first)
+    second = second_planes(rng, first, tilt, turn=turn)
+    planes = [Plane(float(azimuth[0]), float(own[0])) for azimuth, own in ((first, tilt), second)]
+    return replace(truth, planes=((planes[0], share), (planes[1], 1.0 - share)))
+
+
+def on_tracker(truth: SystemTruth, *, rng: np.random.Generator) -> SystemTruth:
+    """Return a system that turns about one axis."""
+    drawn = {name: values[0].item() for name, values in draw_trackers(rng, 1).items()}
+    return tracking(truth, Tracker(**drawn))

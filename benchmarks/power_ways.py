@@ -35,9 +35,9 @@ from sunveil.privacy.guarantees import Days, Readings, Unit
 from sunveil.publication.publication_folder import frame_of_table, published_fleet
 from sunveil.publication.published_tables import BINS, LARGEST_KW, Bins
 from sunveil.publish.fit_synthetic import noisy_counts
-from sunveil.publish.fleet_tables import fleet_tables
+from sunveil.publish.fleet_tables import TableChoices, fleet_tables
 from sunveil.publish.rule_15_15 import rule_15_15
-from sunveil.publish.synthetic_table import cells_of, draw_counts
+from sunveil.publish.synthetic_table import bins_of_rows, draw_counts
 from sunveil.releases.expected_errors import typical_errors
 from sunveil.releases.release_choices import Choices
 from sunveil.releases.score_kernels import Capacities
@@ -62,10 +62,9 @@ def by_tables(*tables: str, delta: bool = False, said: bool = True) -> Way:
     """
 
     def way(home: Home, epsilon: float, draws: int, rng: np.random.Generator) -> FleetMixture:
-        drawn = fleet_tables(
-            home.rows, bins=Bins(), epsilon=epsilon, tables=tables or None, concentrated=delta,
-            largest_kw=home.largest_kw if said else LARGEST_KW,
-        )  # fmt: skip
+        largest = home.largest_kw if said else LARGEST_KW
+        choices = TableChoices(epsilon=epsilon, tables=tables or None, largest_kw=largest)
+        drawn = fleet_tables(home.rows, choices, concentrated=delta)
         return mixture_of(published_fleet(drawn), draws=draws, rng=rng)
 
     return way
@@ -154,7 +153,7 @@ def by_usual_synthetic(
 def _of_synthetic(
     home: Home, bins: Bins, epsilon: float, draws: int, rng: np.random.Generator
 ) -> FleetMixture:
-    drawn = draw_counts(cells_of(home.rows, bins), Spending(epsilon), bins)
+    drawn = draw_counts(bins_of_rows(home.rows, bins), Spending(epsilon), bins)
     counts = frame_of_table(noisy_counts(drawn, bins))
     public = {"systems": len(home.rows), "bins": asdict(bins)}
     return synthetic_mixture(counts, public, draws=draws, rng=rng)

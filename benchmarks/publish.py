@@ -15,7 +15,8 @@ from sunveil.ledger.ledger import Ledger
 from sunveil.ledger.promises import Promise
 from sunveil.privacy.guarantees import System
 from sunveil.publication.publication_folder import write_publication
-from sunveil.publish.system_rows import publish_systems
+from sunveil.publish.publisher import Publisher
+from sunveil.publish.system_rows import SystemRows
 from sunveil.releases.expected_errors import simulated_systems
 from sunveil.releases.fleet_releases import MemorySystems, ReleaseTerms
 from sunveil.releases.scores import placement
@@ -39,11 +40,10 @@ def main() -> None:
         with Ledger(path / "l.db", create=True, marks=HighWaterMarks(path / "l.mark")) as ledger:
             ledger.create_dataset("homes", Promise(System(), 2.0))
             begun = time.perf_counter()
-            publication = publish_systems(
-                ledger,
-                "homes",
-                MemorySystems(records, lambda _: frame.weather),
-                terms=ReleaseTerms.of(System(), 1.0),
+            publication = Publisher(ledger, "homes").publish(
+                SystemRows(
+                    MemorySystems(records, lambda _: frame.weather), ReleaseTerms.of(System(), 1.0)
+                )
             )
             whole = (time.perf_counter() - begun) / SYSTEMS
             begun = time.perf_counter()

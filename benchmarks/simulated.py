@@ -11,6 +11,7 @@ import numpy as np
 import pandas as pd
 
 from benchmarks.measure import Outcome, Truth, ours, run_peers
+from benchmarks.stressed_systems import missing_and_snow, summer_only
 from sunveil.simulate import (
     SatelliteErrors,
     SystemTruth,
@@ -19,9 +20,7 @@ from sunveil.simulate import (
     daylight_saving_stamps,
     east_west,
     fast_clock,
-    missing_and_snow,
     simulate_fleet,
-    summer_only,
     tracking,
     western_horizon,
 )

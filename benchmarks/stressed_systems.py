@@ -25,10 +25,8 @@ from sunveil.simulate import (
     draw_systems,
     east_west,
     fast_clock,
-    missing_and_snow,
     simulate_power,
     simulate_sky,
-    summer_only,
     tracking,
     western_horizon,
 )
@@ -319,3 +317,30 @@ def _tracker(truth: SystemTruth, number: int, minutes: int) -> StressedSystem:
     turning = tracking(truth, Tracker(dual_axis=False, backtrack=backtrack))
     stress = "one axis, backtracking" if backtrack else "one axis"
     return StressedSystem(turning, "trackers", stress, minutes, _power(turning, minutes))
+
+
+def summer_only(series: pd.Series) -> pd.Series:
+    """Return the readings of June to August."""
+    return series[pd.DatetimeIndex(series.index).month.isin([6, 7, 8])]
+
+
+def missing_and_snow(
+    series: pd.Series,
+    *,
+    seed: int,
+    timezone: str = "UTC",
+    missing: float = 0.05,
+    spells: int = 5,
+    winter: tuple[int, ...] = (12, 1, 2),
+) -> pd.Series:
+    """Return a record with whole days missing and spells of snow in winter."""
+    rng = np.random.default_rng(seed)
+    days = pd.DatetimeIndex(series.index).tz_convert(timezone).normalize()
+    every = days.unique()
+    starts = np.flatnonzero(every.month.isin(winter))
+    snowy = np.zeros(len(every), dtype=bool)
+    for start in rng.choice(starts, size=min(spells, len(starts)), replace=False):
+        snowy[start : start + rng.integers(2, 7)] = True
+    gone = rng.choice(len(every), size=round(missing * len(every)), replace=False)
+    out = series.where(~days.isin(every[snowy]), 0.0)
+    return out[~days.isin(every[gone])]

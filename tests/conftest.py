@@ -16,8 +16,10 @@ from pvlib_chain import pvlib_ac_power, pvlib_dc_power, pvlib_irradiance
 from sunveil.site import Losses, Plane, Site
 from sunveil.weather import clearsky
 
-# How long an example takes says something of the machine, and nothing of the code.
-settings.register_profile("sunveil", deadline=None)
+# How long an example takes says something of the machine, and nothing of the code. For more
+# examples: pytest --hypothesis-profile thorough.
+settings.register_profile("sunveil", deadline=None, max_examples=25)
+settings.register_profile("thorough", deadline=None, max_examples=500)
 settings.load_profile("sunveil")
 
 

@@ -8,13 +8,11 @@ import numpy as np
 import pytest
 
 from benchmarks import labelled
-from benchmarks.coverage import below, share_held, stated
-from benchmarks.expected import WORTHS, falling, make_table, real_share, weights
+from benchmarks.coverage import share_held, stated
+from benchmarks.expected import WORTHS, make_table, real_share, weights
 from benchmarks.independent import independent_fleet
-from benchmarks.independent_sky import PLACES, SMOGGY, draw_aerosol
 from benchmarks.labelled import EDGES, QUANTITIES, SeriesErrors, measured, simulated_series
 from sunveil.releases.expected_errors import typical_table
-from sunveil.simulate.simulated_sky import SolarCalendar, interval_middles
 
 SEED = 3
 ASKED = {"readings": (0.1, 1.0), "days": (1.0,), "system": (8.0,)}
@@ -62,32 +60,6 @@ def test_systems_of_other_physics_give_power_like_real_ones(fleet):
         assert -0.05 < power.min() <= 0.0
 
 
-def test_the_same_seed_gives_the_same_systems_and_another_gives_others(fleet):
-    again, other = (next(independent_fleet(8, seed=seed)) for seed in (SEED, SEED + 1))
-    assert again.power.equals(fleet[0].power)
-    assert again.plane == fleet[0].plane
-    assert other.plane != fleet[0].plane
-
-
-def test_labels_are_whole_degrees(fleet):
-    assert all(one.plane.surface_azimuth % 1.0 == 0.0 for one in fleet)
-    assert all(one.plane.surface_tilt % 1.0 == 0.0 for one in fleet)
-
-
-def test_smog_is_thick_in_winter_and_clean_air_is_clean():
-    times = interval_middles(2019, 60)
-    calendar = SolarCalendar.of(times, latitude=39.9, longitude=116.4)
-    winter = calendar.summer < -0.5
-    rng = np.random.default_rng(0)
-    smoggy, clean = (
-        np.array([draw_aerosol(rng, calendar, smoggy=each) for _ in range(20)])
-        for each in (True, False)
-    )
-    assert smoggy[:, winter].mean() > 1.3 * smoggy[:, ~winter].mean()
-    assert clean.mean() < 0.5 * smoggy.mean()
-    assert set(SMOGGY) < set(PLACES)
-
-
 def test_stated_errors_hold_for_systems_that_the_table_does_not_know(found):
     """Few systems, so that the bounds are wide; ``benchmarks.coverage`` has 300."""
     held = [
@@ -121,25 +93,9 @@ def test_real_and_simulated_systems_have_half_of_the_weight_each():
     assert real_share(2) == pytest.approx(0.1)
 
 
-def test_years_of_one_system_weigh_what_one_system_weighs():
-    years = [series("a", real=True, error=5.0, name=f"a{n}") for n in range(4)]
-    found = weights([*years, series("b", real=True, error=1.0)])
-    assert found == pytest.approx([0.125, 0.125, 0.125, 0.125, 0.5])
-
-
 def test_a_system_can_be_left_out_of_the_table_that_judges_it():
     real = [series(f"r{n}", real=True, error=2.0) for n in range(8)]
     real.append(series("odd", real=True, error=80.0))
     whole = make_table(both_kinds(real))
     without = make_table(both_kinds(real), without="odd")
     assert stated(whole, "clear", "days", 1.0)[1] > stated(without, "clear", "days", 1.0)[1]
-
-
-def test_shares_below_an_error_are_counted_between_edges():
-    edges = np.array([0.0, 1.0, 2.0])
-    assert below(np.array([0.5, 0.5]), edges, 1.0) == 0.5
-    assert below(np.array([0.5, 0.5]), edges, 9.0) == 1.0
-
-
-def test_errors_that_rise_again_are_stated_as_the_larger():
-    assert falling([5.0, 2.0, 3.0, 1.0]) == [5.0, 3.0, 3.0, 1.0]

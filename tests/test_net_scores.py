@@ -1,16 +1,14 @@
 from __future__ import annotations
 
-import math
 from dataclasses import replace
 
 import numpy as np
 import pandas as pd
 import pytest
 
-from benchmarks.net_answers import NetAnswer, kept
-from benchmarks.net_scores import Honesty, by_export, doubted, net_errors, score_row, spread
+from benchmarks.net_answers import NetAnswer
+from benchmarks.net_scores import Honesty, net_errors
 from benchmarks.net_separation import separate_by_context
-from benchmarks.net_simulated import load_on, loaded, without_pv
 from benchmarks.net_systems import KnownNet
 from sunveil.estimates import Flag
 from sunveil.site import Plane, Site
@@ -65,66 +63,12 @@ def test_far_off_in_azimuth_or_capacity_is_wrong(changes):
     assert net_errors(known(), replace(TOLD, **changes)).wrong
 
 
-def test_there_are_no_errors_of_refusals_or_without_pv():
-    assert net_errors(known(), NetAnswer()) is None
-    assert net_errors(without_pv(known(), np.random.default_rng(1)), TOLD) is None
-
-
-def test_the_flag_of_a_net_meter_is_no_doubt_and_that_of_a_battery_is():
-    assert not doubted(TOLD)
-    assert doubted(replace(TOLD, flags=(Flag.NET_METER, Flag.STORAGE)))
-    assert doubted(NetAnswer())
-
-
 def test_a_refusal_is_judged_by_what_would_have_been_told():
     wrong, flagged = replace(TOLD, azimuth=90.0), replace(TOLD, flags=(Flag.LITTLE_EXPORT,))
     answers = [TOLD, wrong, NetAnswer(), NetAnswer(), NetAnswer(), flagged]
     forced = [TOLD, wrong, wrong, TOLD, NetAnswer(), flagged]
     told = [(known(), answer) for answer in answers]
     assert Honesty.of(told, forced) == Honesty(wrong=3, said=2, right=3, cried=2)
-
-
-def test_meters_are_parted_by_their_export():
-    heavy = loaded(5.0, 6.0)(known(), np.random.default_rng(1))
-    often, seldom = (known(), TOLD), (heavy, TOLD)
-    assert by_export([seldom, often]) == ([often], [seldom])
-    assert heavy.load.sum() > 5.0 * heavy.generation.sum()
-
-
-def test_export_only_meters_read_no_less_than_nothing():
-    net = known(export_only=True).net
-    assert net.min() == 0.0
-    assert net.max() == pytest.approx(3.0)
-
-
-def test_rows_and_spreads_are_of_those_that_were_not_refused():
-    told = [(known(), TOLD), (known(), NetAnswer())]
-    row = score_row("two", told)
-    assert row == "| two | 2 | 1 | 8.0 / 8.0 | 2.0 / 2.0 | 10.0 / 10.0 | 100, 0, 0 | 1, 0, 0 |"
-    assert spread(told, "capacity") == pytest.approx((10.0, 10.0))
-    assert all(math.isnan(each) for each in spread(told[1:], "capacity"))
-
-
-def test_answers_are_kept_by_what_they_come_of(tmp_path):
-    made = []
-
-    def make() -> NetAnswer:
-        made.append(1)
-        return TOLD
-
-    readings = np.arange(3.0)
-    assert [kept(tmp_path, [readings, "here"], make) for _ in range(2)] == [TOLD, TOLD]
-    assert len(made) == 1
-    kept(tmp_path, [readings + 1.0, "here"], make)
-    kept(tmp_path, [readings, "there"], make)
-    assert len(made) == 3
-
-
-def test_a_load_keeps_its_hour_on_another_clock():
-    evening = pd.Series(np.where(HOURS.hour == 19, 5.0, 0.5), index=HOURS)
-    there = pd.date_range("2021-06-01", periods=48, freq="h", tz="America/Denver")
-    moved = load_on(evening, there)
-    assert list(moved.index[moved == 5.0].hour) == [19, 19]
 
 
 def test_separation_by_context_finds_generation_that_its_features_span():

@@ -3,16 +3,14 @@ from __future__ import annotations
 import math
 from dataclasses import replace
 
-import numpy as np
 import pandas as pd
 import pytest
 
 from benchmarks.planes_scores import nearest_order, pair_errors, tracker_errors
-from benchmarks.planes_systems import KnownMounts, pairs
-from benchmarks.real_planes import flat_lines, mirrored, pair_lines
+from benchmarks.planes_systems import KnownMounts
 from plot_makers import estimate_of
-from sunveil.estimates import Estimate, Flag, Interval, PlaneEstimate, TrackerEstimate
-from sunveil.simulate import Tracker, draw_systems
+from sunveil.estimates import Estimate, Interval, PlaneEstimate, TrackerEstimate
+from sunveil.simulate import Tracker
 from sunveil.site import Plane, Site
 
 EAST, WEST = Plane(92.0, 30.0), Plane(270.0, 28.0)
@@ -85,42 +83,3 @@ def test_an_axis_has_two_ends_and_coverage_shows_by_backtracking_alone(estimate,
     assert errors.gcr == pytest.approx(gcr, nan_ok=True)
     assert errors.held[:3] == (True, False if backtrack else None, True)
     assert errors.capacity == pytest.approx(10.0)
-
-
-def test_pairs_are_as_steep_as_asked():
-    systems = draw_systems(40, seed=1)
-    for low in (False, True):
-        change = pairs(seed=1, low=low)
-        tilts = [[plane.surface_tilt for plane, _ in change(one).planes] for one in systems]
-        first = np.array(tilts)[:, 0]
-        assert np.all(first < 15.0) if low else np.min(tilts) >= 15.0
-
-
-def test_a_mirrored_home_has_its_mornings_in_the_afternoon():
-    site = Site(40.0, -105.0, 0.0)
-    index = pd.date_range("2019-06-13 12:00", periods=96, freq="h", tz="UTC")
-    power = pd.Series(0.0, index)
-    power[index.hour == 16] = 4.0  # three hours and a half to two and a half before solar noon
-    power[index.day == 15] = np.nan
-    found = mirrored(known(power=power, site=site)).power
-    days = found[found > 0.01]
-    assert set(days.index.hour) <= {20, 21, 22}
-    energy = days.groupby(days.index.day).sum().to_dict()
-    assert energy == pytest.approx({13: 4.0, 14: 4.0, 16: 4.0}, rel=1e-2)
-    assert not len(found["2019-06-15 15:00":"2019-06-15 23:00"])
-
-
-def test_rows_of_sums_count_what_is_found_and_what_is_flagged(estimate):
-    two = estimate.replaced(planes=(plane_of(EAST, 0.6), plane_of(WEST, 0.4)))
-    flagged = estimate.replaced(flags=(Flag.PLANES_UNRESOLVED,))
-    mirror = known(name="one, mirrored")
-    lines = pair_lines([(known(), two), (mirror, flagged), (mirror, estimate)])
-    assert lines[2].startswith("| all from 60° | 3 | 1 | 0.0 / 0.0 | 0.0 / 0.0 | 1 of 2 |")
-    assert lines[3].startswith("| from 60°, none mirrored | 1 | 1 |")
-
-
-def test_intervals_of_flat_systems_are_counted(estimate):
-    flat = known(planes=((Plane(0.0, estimate.tilt_interval.low - 1.0), 1.0),))
-    right = known(planes=((estimate.plane, 1.0),))
-    (row,) = flat_lines({"some": [(flat, estimate), (right, estimate), (flat, None)]})[2:]
-    assert row.endswith("| 1 (50%) |")

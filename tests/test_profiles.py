@@ -70,11 +70,6 @@ def test_every_row_is_brought_to_the_unit_interval(values):
     assert (found[~varies] == 0.0).all()
 
 
-def test_normalising_forgets_scale_and_offset():
-    row = np.array([[0.0, 1.0, 4.0, 2.0]])
-    np.testing.assert_allclose(normalise(3.0 * row + 7.0), [[0.0, 0.25, 1.0, 0.5]])
-
-
 @pytest.mark.parametrize(
     ("group", "last", "first"),
     [
@@ -119,12 +114,6 @@ def test_correlation_is_numpys_row_by_row():
     one, other = rng.random((6, 20)), rng.random((6, 20))
     expected = [np.corrcoef(a, b)[0, 1] for a, b in zip(one, other, strict=True)]
     np.testing.assert_allclose(correlation(one, other), expected)
-
-
-def test_a_row_without_variation_correlates_with_nothing():
-    flat, rising = np.ones((1, 5)), np.arange(5.0).reshape(1, 5)
-    assert correlation(flat, rising) == -1.0
-    assert correlation(rising, rising) == pytest.approx(1.0)
 
 
 def test_whole_days_run_from_solar_midnight_to_solar_midnight(record, clear):
@@ -180,22 +169,6 @@ def test_the_planted_clear_day_of_each_month_is_found(record, broken):
         assert len(profile.times) == 24
 
 
-def test_the_scale_of_a_day_is_what_it_was_divided_by(record, broken):
-    found = prototypical_days(record, broken, group=DayGroup.MONTH)[1]
-    chosen = np.isin(record.middles, found.times)
-    np.testing.assert_allclose(found.power * found.scale, record.power_kw[chosen])
-
-
-def test_weeks_give_more_days_than_quarters(record, broken):
-    found = {group: len(prototypical_days(record, broken, group=group)) for group in DayGroup}
-    assert found == {
-        DayGroup.DAY: 90,
-        DayGroup.WEEK: 13,
-        DayGroup.MONTH: 3,
-        DayGroup.QUARTER: 1,
-    }
-
-
 def test_a_day_without_power_is_never_prototypical(record, broken, clear):
     days, _, _ = whole_days(record, clear)
     power = record.power_kw.copy().reshape(90, 24)
@@ -210,12 +183,6 @@ def test_a_record_without_any_power_is_refused(record, broken):
     dead = replace(record, power_kw=np.zeros(len(record.times)))
     with pytest.raises(TooLittleData, match="no day with any power"):
         prototypical_days(dead, broken, group=DayGroup.MONTH)
-
-
-def test_a_profile_does_not_show_its_readings(record, broken):
-    shown = repr(prototypical_days(record, broken, group=DayGroup.MONTH)[0])
-    assert "private" in shown
-    assert "0." not in shown
 
 
 def test_candidates_peak_when_the_sun_faces_them(clear):

@@ -7,10 +7,10 @@ import pandas as pd
 import pytest
 
 from benchmarks import real_scores
-from benchmarks.peers_apart import PeerResult, without_faults
+from benchmarks.peers_apart import PeerResult
 from benchmarks.real_bars import bar_lines
-from benchmarks.real_case import MissingDataError, RealCase, net, single_years
-from benchmarks.real_clocks import clock_faults, clock_lines
+from benchmarks.real_case import RealCase
+from benchmarks.real_clocks import clock_lines
 from benchmarks.real_scores import (
     DECLARED,
     PEERS,
@@ -18,11 +18,10 @@ from benchmarks.real_scores import (
     TOOLS,
     RealAnswer,
     answers,
-    counted,
     coverage,
     errors,
 )
-from benchmarks.real_tables import interval_lines, summary_lines, system_lines
+from benchmarks.real_tables import interval_lines, summary_lines
 from plot_makers import CAPACITY, GOLDEN, estimate_of, sunny
 from sunveil.estimates import Flag, Interval
 from sunveil.site import Plane
@@ -57,17 +56,6 @@ def test_errors_of_azimuth_wrap_at_north():
     assert errors(one, TOOLS) == {}
 
 
-def test_a_label_that_does_not_count_is_left_out_of_means_and_coverage():
-    one = RealAnswer(case_of(counts=frozenset({"tilt"})), estimate_of(Plane(90.0, 33.0)))
-    assert counted([one], "Sunveil", "azimuth").size == 0
-    assert counted([one], "Sunveil", "tilt") == pytest.approx([3.0])
-    assert coverage([one.estimate], [one.case])["azimuth"].count == 0
-
-
-def test_a_quantity_without_label_never_counts():
-    assert case_of(azimuth=None, tilt=None).counts == {"capacity"}
-
-
 def test_coverage_counts_intervals_that_pass_north_and_leaves_refusals_out():
     across = estimate_of(Plane(359.0, 33.0), azimuth_interval=Interval(355.0, 3.0))
     beside = across.replaced(azimuth_interval=Interval(350.0, 1.0))
@@ -76,25 +64,6 @@ def test_coverage_counts_intervals_that_pass_north_and_leaves_refusals_out():
     assert found["azimuth"].median_width == pytest.approx(9.5)
     assert (found["tilt"].held, found["tilt"].median_width) == (0, 4.0)
     assert found["capacity"].median_width == pytest.approx(100.0 * 0.6 / CAPACITY)
-
-
-def test_years_with_too_few_days_are_no_cases():
-    two = single_years(case_of(start="2018-03-01", days=700))
-    assert [year.name for year in two] == ["case_2018", "case_2019"]
-    assert single_years(case_of(days=360)) == []
-    assert {stamp.year for stamp in two[1].power.index} == {2019}
-
-
-def test_a_household_meter_reads_generation_less_load():
-    case = case_of()
-    assert (net(replace(case, load_kw=case.power * 3.0)).power == -2.0).all()
-    with pytest.raises(MissingDataError, match="no load"):
-        net(case)
-
-
-def test_faults_are_taken_out_for_peers_and_night_tare_is_not():
-    power = pd.Series([-999.0, -0.02, 0.0, 4.0, np.nan, 5.0])
-    assert without_faults(power).tolist() == [-0.02, 0.0, 4.0, 5.0]
 
 
 def test_the_second_answer_of_pvanalytics_is_on_the_clock_that_was_found(monkeypatch):
@@ -114,13 +83,6 @@ def test_the_second_answer_of_pvanalytics_is_on_the_clock_that_was_found(monkeyp
     assert tools.index.equals(declared.index)
 
 
-def test_a_refusal_is_an_answer():
-    (one,) = answers([case_of()], ())
-    assert one.estimate is None
-    assert one.refusal
-    assert "refused" in "\n".join(system_lines([one]))
-
-
 def test_tables_and_bars_say_what_was_missed():
     found = estimate_of(Plane(2.0, 33.0))
     good = {DECLARED: PeerResult(2.0, 30.0), REPAIRED: PeerResult(2.0, 30.0)}
@@ -135,23 +97,6 @@ def test_tables_and_bars_say_what_was_missed():
     assert len(missed) == 3  # mean tilt, tilt against the peer, coverage of tilt
     assert all("tilt" in line for line in missed)
     assert "MISSED" in bar_lines([one], [one])[-1]
-
-
-def test_series_with_clock_faults_are_read_as_their_labels_say(tmp_path):
-    folder = tmp_path / "clock_faults"
-    folder.mkdir()
-    (folder / "labels.csv").write_text(
-        "file,latitude,longitude,altitude,utc_offset_hours,minutes,azimuth,tilt,fault\n"
-        "one_60min,39.7,-105.2,1770,-7,60,180,20,Wrong Timezone\n"
-    )
-    (folder / "one_60min.csv").write_text(
-        "time,power_kw\n2019-01-01T10:00,1.5\n2019-01-01T11:00,2\n"
-    )
-    (case,) = clock_faults(tmp_path)
-    assert case.power.index[0] == pd.Timestamp("2019-01-01T17:00", tz="UTC")
-    assert (case.azimuth, case.tilt, case.site.altitude) == (180, 20, 1770.0)
-    with pytest.raises(MissingDataError, match="clock_faults"):
-        clock_faults(folder)
 
 
 def test_an_answer_that_a_wrong_clock_turned_needs_a_flag():

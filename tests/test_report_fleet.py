@@ -4,9 +4,8 @@ import json
 
 import pytest
 
-from sunveil.errors import ParameterError
 from sunveil.estimates import Flag
-from sunveil.plots.fleet_figures import plot_fleet_azimuths, plot_fleet_classes
+from sunveil.plots.fleet_figures import plot_fleet_azimuths
 from sunveil.plots.html_report import render_fleet_page, write_fleet_page
 from sunveil.plots.style import loose_figure
 
@@ -97,26 +96,3 @@ def test_the_area_of_a_petal_is_a_count_and_every_petal_is_within_the_rings(coun
     heights = [patch.get_height() for patch in ax.patches]
     assert [height**2 for height in heights] == pytest.approx(counts)
     assert max(heights) <= ax.get_rmax()
-
-
-def test_bars_stand_between_the_edges_that_are_named():
-    ax = plot_fleet_classes([3, 9], ["0", "", "2"], name="n", ax=loose_figure(3.0, 3.0).subplots())
-    assert [patch.get_height() for patch in ax.patches] == [3, 9]
-    assert [(tick, label.get_text()) for tick, label in zip(ax.get_xticks(), ax.get_xticklabels(),
-            strict=True)] == [(0, "0"), (2, "2")]  # fmt: skip
-    assert (ax.get_xlabel(), ax.get_ylabel()) == ("n", "Systems")
-    with pytest.raises(ParameterError, match="one more edge"):
-        plot_fleet_classes([3, 9], ["0", "1"], name="n")
-
-
-def test_a_page_lists_flags_that_are_raised_and_every_quality():
-    page = render_fleet_page(SUMMARY, RUN)
-    names = [flag.value.replace("_", " ") for flag in Flag]
-    # the first flag has no system here
-    assert [f'<th scope="row">{name}</th>' in page for name in names] == [False] + [True] * (
-        len(names) - 1
-    )
-    for quality in ("good", "fair", "poor"):
-        assert f'<span class="quality {quality}">' in page
-    calm = render_fleet_page({**SUMMARY, "flags": {flag.value: 0 for flag in Flag}}, RUN)
-    assert "No system has a flag." in calm

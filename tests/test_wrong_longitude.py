@@ -140,14 +140,6 @@ def test_stamps_in_utc_say_nothing_and_a_repair_of_hours_is_not_believed(clear_p
     assert sunveil.infer(far.tz_convert("UTC"), clock="given", force=True, **place(RIGHT))
 
 
-def test_a_frame_s_systems_are_refused_one_by_one(power):
-    wide = pd.DataFrame({"a": power, "b": 2.0 * power}).tz_convert(ZONE)
-    found = sunveil.infer_frame(wide, **place(WRONG))
-    assert len(found) == 0
-    assert [each.system_id for each in found.refused] == ["a", "b"]
-    assert all(SAID in each.reason for each in found.refused)
-
-
 def test_a_fleet_refuses_the_systems_whose_clock_is_not_their_place_s(power, tmp_path):
     folder = tmp_path / "fleet"
     for name in ("far", "near"):

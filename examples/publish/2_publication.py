@@ -26,8 +26,8 @@ from sunveil.ledger.ledger import Ledger
 from sunveil.ledger.promises import Promise
 from sunveil.publication.publication_folder import read_table, write_publication
 from sunveil.publication.published_tables import Bins
-from sunveil.publish.fleet_tables import TableChoices, plan_fleet, publish_fleet
-from sunveil.publish.release_card import PublicationAccount
+from sunveil.publish.fleet_tables import FleetTables, TableChoices
+from sunveil.publish.publisher import Publisher
 
 rows = example_homes(2000)
 rows
@@ -45,7 +45,7 @@ folder = Path(work.name)
 ledger = Ledger(folder / "ledger.db", create=True)
 ledger.create_dataset("county", Promise(System(), epsilon=2.0))
 choices = TableChoices(Bins(), epsilon=1.0, tables=("sectors", "tilts"))
-plan = plan_fleet(ledger, "county", choices=choices)
+plan = Publisher(ledger, "county").plan(FleetTables(choices))
 print(f"cost {plan.cost:g} of {plan.remaining:g}")
 for each in plan.expected:
     print(f"{each.table}: ± {each.error:.1f} {each.unit} in every cell, as a standard deviation")
@@ -57,11 +57,11 @@ for each in plan.expected:
 # The ledger is charged before the first number is drawn. The same question again gets the same
 # answer, at no cost: asking twice and comparing tells nothing more.
 
-published = publish_fleet(ledger, "county", rows, choices=choices)
-again = publish_fleet(ledger, "county", rows, choices=choices)
+published = Publisher(ledger, "county").publish(FleetTables(choices, rows))
+again = Publisher(ledger, "county").publish(FleetTables(choices, rows))
 print("the same tables again:", published.tables[0].rows == again.tables[0].rows)
 print(f"left of the promise: {ledger.dataset('county').remaining:g}")
-account = PublicationAccount.of(ledger, "county", published)
+account = Publisher(ledger, "county").account(published)
 files = write_publication(folder / "published", published, account=account)
 print(*(path.name for path in files), sep="\n")
 

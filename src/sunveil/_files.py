@@ -66,7 +66,7 @@ def shows_bars() -> bool:
 def make_bar(items: Iterable[Any] | None = None, **options: Any) -> Any:
     """Return tqdm's bar: a widget in a notebook that has widgets, else a line on stderr."""
     with warnings.catch_warnings():
-        # a notebook without widgets gets the line, and need not be told so
+        # a notebook without widgets gets the line, without a warning
         warnings.simplefilter("ignore")
         from tqdm.auto import tqdm
 

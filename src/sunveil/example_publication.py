@@ -9,8 +9,8 @@ import numpy as np
 from sunveil.estimates.read_write import FleetRows
 from sunveil.power.compute_power import fleet_power
 from sunveil.power.power_result import FleetPower
-from sunveil.publication.published_tables import Bins, Publication
-from sunveil.publish.fleet_tables import fleet_tables
+from sunveil.publication.published_tables import Publication
+from sunveil.publish.fleet_tables import TableChoices, fleet_tables
 from sunveil.simulate.fault_rates import draw_systems
 from sunveil.site import Site
 
@@ -41,15 +41,14 @@ def example_tables(
 ) -> Publication:
     """Return the private tables of planes and totals of :func:`example_homes`."""
     # ε-DP for `System()`. No ledger is charged, since the homes are simulated.
-    return fleet_tables(
-        example_homes(homes, feeders=feeders),
-        bins=Bins(),
+    choices = TableChoices(
         epsilon=epsilon,
         tables=("planes", "totals"),
         largest_kw=LARGEST_KW,
         key="feeder" if feeders else None,
         keys=feeders or None,
     )
+    return fleet_tables(example_homes(homes, feeders=feeders), choices)
 
 
 @functools.lru_cache(maxsize=1)

@@ -81,10 +81,8 @@ def product_grid(azimuths: Array, tilts: Array) -> Grid:
 # Half of it is 0.2 minutes of the sun's time, far below what any clock is known to. [degrees]
 SIZE = 0.1
 
-
 # Clear skies change by a percent over some such height. [m]
 BAND = 250.0
-
 
 # Where the sun stands, and how hazy the air is, when clear light at two heights is compared.
 _ZENITH, _TURBIDITY = 50.0, 3.0
@@ -156,7 +154,7 @@ class Places(NamedTuple):
 
     @classmethod
     def of(cls, site: Site, count: int) -> Places:
-        """Return one site for so many systems."""
+        """Repeat one site for `count` systems."""
         return cls(*(np.full(count, x) for x in (site.latitude, site.longitude, site.height)))
 
     def take(self, chosen: NDArray[np.intp]) -> Places:

@@ -23,17 +23,11 @@ from sunveil.errors import ParameterError
 
 # Whole numbers from here on may be another's, rounded: in floats of 64, 32 and 16 bits.
 _EXACT = 2**53
-
-
 EXACT = {"halffloat": 2**11, "float": 2**24, "double": _EXACT}
-
 
 # A whole number from a column of floats, as programs write it into text; DuckDB reads this too.
 WHOLE_FLOAT = r"^(-?(0|[1-9][0-9]*))\.0+$"
-
-
 _WHOLE_FLOAT = re.compile(WHOLE_FLOAT)
-
 
 # A long number as spreadsheets write it: its last digits may be lost.
 _ROUNDED = re.compile(r"[+-]?\d+([.,]\d+)?[eE]\+\d+")

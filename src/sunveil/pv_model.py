@@ -67,13 +67,9 @@ def diffuse_modifiers(surface_tilt: Array) -> tuple[Array, Array]:
 # Light below this elevation is neither modelled well nor worth much. [sine]
 LOWEST_SUN = float(np.sin(np.radians(1.0)))
 
-
 # Perez and others hold the sun here when spreading diffuse light. [sine]
 LOWEST_FOR_DIFFUSE = float(np.cos(np.radians(85.0)))
-
-
 SOLAR_CONSTANT = 1366.1
-
 
 # More than the haze of any air differs from that of another; no exponent overflows at it.
 MOST_HAZE = 20.0
@@ -210,25 +206,25 @@ def diffuse_shares(
     if sky_model is SkyModel.HAYDAVIES:
         return dni / dni_extra, np.zeros(len(dni))
     zenith = np.degrees(np.arccos(np.clip(sun[:, 2], -1.0, 1.0)))
-    lit = (zenith < 89.0) & (dhi > 1.0)
+    daylight = (zenith < 89.0) & (dhi > 1.0)
     circumsolar, horizon = np.zeros(len(dni)), np.zeros(len(dni))
-    if not lit.any():
+    if not daylight.any():
         return circumsolar, horizon
     # a vertical plane under the sun shows both shares at once
     parts = pvlib.irradiance.perez_driesse(
         90.0,
         180.0,
-        dhi[lit],
-        dni[lit],
-        dni_extra[lit],
-        zenith[lit],
-        np.full(int(lit.sum()), 180.0),
+        dhi[daylight],
+        dni[daylight],
+        dni_extra[daylight],
+        zenith[daylight],
+        np.full(int(daylight.sum()), 180.0),
         return_components=True,
     )
-    up = np.maximum(np.cos(np.radians(zenith[lit])), LOWEST_FOR_DIFFUSE)
-    seen = np.sin(np.radians(zenith[lit]))
-    horizon[lit] = np.asarray(parts["poa_horizon"]) / dhi[lit]
-    circumsolar[lit] = np.asarray(parts["poa_circumsolar"]) * up / (seen * dhi[lit])
+    up = np.maximum(np.cos(np.radians(zenith[daylight])), LOWEST_FOR_DIFFUSE)
+    seen = np.sin(np.radians(zenith[daylight]))
+    horizon[daylight] = np.asarray(parts["poa_horizon"]) / dhi[daylight]
+    circumsolar[daylight] = np.asarray(parts["poa_circumsolar"]) * up / (seen * dhi[daylight])
     return circumsolar, horizon
 
 

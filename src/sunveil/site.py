@@ -34,7 +34,7 @@ class Mount(StrEnum):
 
 
 # What PVWatts 5 takes off the DC power of a system that runs, under a sky that nothing hides. Its
-# shading, snow and availability are left out: an inference rests on hours without them.
+# shading, snow and availability are excluded: an inference rests on hours without them.
 LOSS_PARTS = MappingProxyType(
     {
         "soiling": 0.02,
@@ -46,12 +46,9 @@ LOSS_PARTS = MappingProxyType(
     }
 )
 
-
 # How much more than that real, labelled systems give on clear days, in the mean
 # (``python -m benchmarks.calibrate``).
 CALIBRATION = 1.04
-
-
 RUNNING_LOSSES = round(1.0 - CALIBRATION * math.prod(1.0 - part for part in LOSS_PARTS.values()), 3)
 
 
@@ -124,10 +121,8 @@ class Losses:
 
 ROWS, COLUMNS = 2160, 4320
 
-
 # What the map of altitudes has where nothing is known.
 _UNKNOWN = 255
-
 
 # Neighbouring places lie in the same pieces of a file, which are kept unpacked. [bytes]
 _KEPT = 8 << 20
@@ -212,7 +207,6 @@ def normals(surface_azimuth: Array, surface_tilt: Array) -> Array:
 # Wind at the modules over wind at 10 m, where weather services measure it.
 SHELTER = 0.5
 
-
 # By how much the air cools on each kilometre of height, near the ground over a year. [K/km]
 LAPSE = 5.5
 
@@ -236,7 +230,7 @@ class Site:
     longitude
         East positive, in [-180, 180]. [degrees]
     altitude
-        Height above the sea; looked up in pvlib's coarse map when left out. [m]
+        Height above the sea; default: from pvlib's coarse map. [m]
     """
 
     latitude: float
@@ -311,7 +305,6 @@ class Site:
 
 
 DAY = 86400
-
 
 # Shorter intervals are averaged to this length for a fit: the sky knows no more. [s]
 LONG = 1800

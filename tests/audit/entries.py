@@ -25,8 +25,7 @@ from sunveil.estimates.read_write import read_fleet
 from sunveil.ledger import Ledger, Promise
 from sunveil.meters import read_meters
 from sunveil.privacy.guarantees import parse_unit
-from sunveil.publication.published_tables import Bins
-from sunveil.publish.fleet_tables import fleet_tables
+from sunveil.publish.fleet_tables import TableChoices, fleet_tables
 from sunveil.releases import Choices
 from sunveil.releases.release import release
 from sunveil.releases.score_kernels import Capacities
@@ -150,11 +149,12 @@ def python_tables(
         # given bounds keep the noise of totals small, so that faults show; others draw them
         made = fleet_tables(
             read_fleet(path, keys=("region",) if regions else ()),
-            bins=Bins(),
-            epsilon=epsilon,
-            clip_kw=(0.0, 25.0),
-            tables=tables,
-            **given,
+            TableChoices(
+                epsilon=epsilon,
+                clip_kw=(0.0, 25.0),
+                tables=None if tables is None else tuple(tables),
+                **given,
+            ),
         )
         told = [table.to_dict() for table in made.tables]
         public = {"public": json.dumps(made.public), "tables": json.dumps(masked_json(told))}

@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 import json
-import os
 import warnings
 import zipfile
-from xml.etree import ElementTree
 
 import pyarrow.parquet as pq
 import pytest
@@ -14,11 +12,7 @@ import pytest
 from audit.cases import data_for
 from audit.datasets import (
     CELLS,
-    CHANGES,
     DAY,
-    FEW,
-    FEW_PAIRS,
-    LONG,
     PAIRS,
     READING,
     SYSTEM,
@@ -28,12 +22,11 @@ from audit.datasets import (
     CannotHold,
     PrivateCells,
     Raw,
-    estimate_cells,
     meter_cells,
     neighbours,
 )
-from audit.entries import open_workplace, python_reading, python_tables, run_command
-from audit.formats import ESTIMATE_SOURCES, METER_SOURCES, fleet_folder
+from audit.entries import python_reading, python_tables, run_command
+from audit.formats import ESTIMATE_SOURCES, METER_SOURCES
 
 STAMPS = ("2019-06-01 00:00", "2019-06-01 01:00")
 METERS = PrivateCells({"a": (b"1", b'"'), "b": (b"", b"2.5")}, STAMPS)
@@ -44,15 +37,6 @@ ROWS = PrivateCells(
 
 def numbers_only(data=METERS):
     return data.replaced("a", [1], [b"inf"])
-
-
-def test_csv_holds_any_bytes(tmp_path):
-    data = METERS.replaced("a", [0], [b"\xff\x00,;"])
-    text = METER_SOURCES["CSV"].write(tmp_path, data).read_bytes()
-    assert text == (
-        b"system_id,time,power_kw\na,2019-06-01 00:00,\xff\x00,;\n"
-        b'a,2019-06-01 01:00,"\nb,2019-06-01 00:00,\nb,2019-06-01 01:00,2.5\n'
-    )
 
 
 def test_folders_and_archives_hold_the_same(tmp_path):
@@ -69,31 +53,6 @@ def test_parquet_of_numbers_holds_numbers_alone(tmp_path):
     assert pq.read_table(path).column("power_kw").to_pylist() == [1.0, float("inf"), None, 2.5]
     with pytest.raises(CannotHold):
         METER_SOURCES["Parquet, numbers"].write(tmp_path, METERS)
-
-
-def test_parquet_of_texts_holds_texts_alone(tmp_path):
-    path = METER_SOURCES["Parquet, texts"].write(tmp_path, METERS)
-    assert pq.read_table(path).column("power_kw").to_pylist() == ["1", '"', None, "2.5"]
-    with pytest.raises(CannotHold):
-        METER_SOURCES["Parquet, texts"].write(tmp_path, METERS.replaced("a", [0], [b"\xff"]))
-
-
-def test_green_button_stays_xml(tmp_path):
-    data = METERS.replaced("a", [0], [b"<&>"])
-    folder = METER_SOURCES["Green Button"].write(tmp_path, data)
-    values = ElementTree.parse(folder / "a.xml").iter("{http://naesb.org/espi}value")
-    assert [value.text for value in values] == ["<&>", '"']
-    (tmp_path / "b").mkdir()
-    with pytest.raises(CannotHold):
-        METER_SOURCES["Green Button"].write(tmp_path / "b", METERS.replaced("a", [0], [b"\x00"]))
-
-
-def test_a_fleet_has_its_table_of_systems_beside_it(tmp_path):
-    path = fleet_folder(METER_SOURCES["CSV"].write)(tmp_path, METERS)
-    assert path.with_name("systems.csv").read_text().splitlines()[1:] == [
-        "a,39.5,-0.4,UTC",
-        "b,39.5,-0.4,UTC",
-    ]
 
 
 def test_estimates_are_written_as_what_their_format_knows(tmp_path):
@@ -178,11 +137,6 @@ def test_the_first_cell_of_all_is_among_them_and_so_is_a_bright_one(data):
     assert float(data.by_system["home00"][0]) == 0.0 < float(data.by_system["home00"][36])
 
 
-def test_the_few_of_a_short_audit_are_known():
-    assert set(FEW_PAIRS) <= set(PAIRS)
-    assert set(FEW) <= {*CELLS, *LONG, *CHANGES}
-
-
 def test_what_would_change_nothing_is_no_neighbour(data):
     same = data.replaced("home00", range(72), [b"nan"] * 72)
     assert list(neighbours(same, READING, kinds=["nan"], spots=1)) == []
@@ -205,36 +159,7 @@ def test_pairs_and_triples_stand_in_one_unit(data):
     assert not [each for each in neighbours(data, READING) if each.kind in PAIRS]
 
 
-def test_rows_come_system_by_system_or_time_by_time(data):
-    by_time = list(data.rows(by_time=True))
-    assert [name for name, _, _ in by_time[:4]] == ["home00", "home01", "home02", "home00"]
-    assert sorted(by_time) == sorted(data.rows())
-
-
 # Simulated cells
-
-
-def test_readings_are_a_clear_sky_s_from_midnight_on():
-    data = meter_cells(THREE, days=2)
-    assert list(data.by_system) == ["home00", "home01", "home02"]
-    assert (data.columns[0], len(data.columns)) == ("2019-06-01 00:00", 48)
-    for truth, cells in zip(THREE, data.by_system.values(), strict=True):
-        power = [float(cell) for cell in cells]
-        assert power[0] == 0.0
-        assert 0.5 * truth.dc_capacity_kw < max(power) < truth.dc_capacity_kw
-
-
-def test_the_same_truth_has_the_same_readings():
-    data = meter_cells([THREE[0]] * 2, days=1, scale=1000.0, digits=0)
-    first, second = data.by_system.values()
-    assert first == second
-    assert b"." not in b"".join(first)
-    assert float(max(first, key=float)) > 3000.0
-
-
-def test_the_first_capacities_of_estimates_are_whole():
-    rows = list(estimate_cells(6, whole=4).by_system.values())
-    assert [b"." in cells[-1] for cells in rows] == [False] * 4 + [True] * 2
 
 
 def test_a_net_meter_reads_less_by_a_load_that_is_never_none():
@@ -263,14 +188,3 @@ def test_what_a_command_warns_of_and_breaks_off_with_is_an_outcome():
 
     assert all("once" in run_command([], command).err for _ in range(2))
     assert run_command([], lambda _: 1 / 0).code == "traceback of ZeroDivisionError"
-
-
-def test_a_workplace_leaves_nothing_behind(monkeypatch):
-    monkeypatch.setenv("XDG_STATE_HOME", "before")
-    with open_workplace() as place:
-        assert os.environ["XDG_STATE_HOME"].startswith(str(place.folder))
-        assert place.ledger_of(place.new_dataset("days:1")).is_file()
-        names = [place.new_name() for _ in range(3)] + [place.new_folder().name]
-    assert (len(set(names)), {len(name) for name in names}) == (4, {6})
-    assert os.environ["XDG_STATE_HOME"] == "before"
-    assert not place.folder.exists()

@@ -116,14 +116,3 @@ def test_a_record_is_replayed_once_for_all_its_neighbours():
     assert audit_independence(replay, pairs, unit=Readings(1), name="n").holds
     assert made.count(base) == 1 + 1  # as a base, and as its own neighbour
     assert len(made) == 5
-
-
-def test_every_record_is_held_against_its_own_neighbours():
-    pairs = [((1, 2), (1, 3)), ((50, 60), (50, 61)), ((1, 2), (0, 2))]
-    by_size = replay_with(choices=lambda own: max(own) > 20)
-    assert audit_independence(by_size, pairs, unit=Readings(1), name="n").holds
-
-
-def test_findings_and_replays_show_no_data():
-    found = audited(score=lambda own, data: levels_of(data, scale=max(own)))
-    assert "9" not in repr(found)

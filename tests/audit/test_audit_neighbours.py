@@ -1,7 +1,5 @@
 from __future__ import annotations
 
-import itertools
-
 import numpy as np
 import pytest
 
@@ -79,26 +77,6 @@ def test_readings_go_missing_to_zero_and_beyond_all_bounds(hourly, unit):
     assert len(seen) > 30
 
 
-def test_as_many_pairs_come_as_were_asked_for_record_by_record(hourly):
-    pairs = list(neighbour_pairs(hourly, Readings(1), pairs=95))
-    assert len(pairs) == 95
-    runs = [id(ours) for ours, _ in pairs]
-    turns = sum(one != other for one, other in itertools.pairwise(runs))
-    assert turns + 1 == len(set(runs)) == len(hourly.bases)
-    assert len(list(neighbour_pairs(hourly, Readings(1), pairs=3))) == 3
-
-
-def test_the_same_seed_gives_the_same_pairs(hourly):
-    def values(seed: int) -> list[np.ndarray]:
-        pairs = neighbour_pairs(hourly, Days(1), pairs=30, seed=seed)
-        return [whole(hourly, theirs) for _, theirs in pairs]
-
-    alike = zip(values(1), values(1), strict=True)
-    assert all(np.array_equal(one, other) for one, other in alike)
-    differ = zip(values(1), values(2), strict=True)
-    assert not all(np.array_equal(one, other) for one, other in differ)
-
-
 def test_only_the_readings_that_are_named_are_replaced(hourly):
     among = np.zeros(len(hourly.times), dtype=bool)
     among[[30, 40]] = True
@@ -132,25 +110,3 @@ def test_some_neighbours_lose_the_first_or_the_last_day(hourly):
     assert hourly.frame.time_grid in grids
     assert {grid.first for grid in grids} > {hourly.frame.time_grid.first}
     assert len({grid.first + grid.days * DAY for grid in grids}) > 1
-
-
-def test_records_are_longer_where_less_is_claimed(hourly):
-    longer = make_setting(epsilon=0.5, seed=3)
-    assert longer.frame.time_grid.days > 2 * hourly.frame.time_grid.days
-
-
-def test_settings_are_seeded(hourly):
-    again, other = make_setting(epsilon=4.0, seed=3), make_setting(epsilon=4.0, seed=4)
-    assert again.frame.fingerprint() == hourly.frame.fingerprint()
-    assert other.frame.fingerprint() != hourly.frame.fingerprint()
-    alike = zip(again.bases, hourly.bases, strict=True)
-    assert all(np.array_equal(one, two, equal_nan=True) for one, two in alike)
-    assert hourly.frame.weather.clear
-
-
-def test_short_intervals_are_averaged_on_their_way(fine):
-    assert fine.ratio == 3
-    assert not fine.frame.weather.clear
-    record = fine.record(fine.bases[0])
-    assert record.interval_minutes == 5.0
-    assert prepared(record).interval_minutes == fine.frame.time_grid.step / 60.0 == 15.0

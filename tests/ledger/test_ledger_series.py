@@ -68,15 +68,15 @@ def test_an_answer_that_was_taken_out_of_a_series_is_noticed(used, where):
     assert not used.verify("d").holds
 
 
-def test_a_turn_is_held_by_one_at_a_time(used, where, open_ledger):
+def test_a_lock_is_held_by_one_at_a_time(used, where, open_ledger):
     import threading
 
     order = []
-    with used.turn("d", ONE):
+    with used.lock("d", ONE):
         other = open_ledger(where)
 
         def wait():
-            with other.turn("d", ONE):
+            with other.lock("d", ONE):
                 order.append("second")
 
         waiting = threading.Thread(target=wait)

@@ -30,12 +30,12 @@ from sunveil.publication.publication_folder import (
     PublishedFleet,
     frame_of_table,
     published_fleet,
-    read_published,
+    read_publication,
 )
 from sunveil.publication.published_tables import Bins
 from sunveil.publish.fit_synthetic import noisy_counts
-from sunveil.publish.fleet_tables import fleet_tables
-from sunveil.publish.synthetic_table import cells_of, draw_counts
+from sunveil.publish.fleet_tables import TableChoices, fleet_tables
+from sunveil.publish.synthetic_table import bins_of_rows, draw_counts
 
 SITE = Site(39.74, -105.17)
 DAY = {"start": "2023-06-20T06:00", "end": "2023-06-21T06:00"}
@@ -53,10 +53,10 @@ def homes(many: int, seed: int = 1) -> FleetRows:
 
 
 def tables(rows: FleetRows, epsilon: float = 1.0, key: str | None = None, **options):
-    keys = None if key is None else ["F1", "F2"]
+    keys = None if key is None else ("F1", "F2")
     chosen = {"tables": ("planes", "totals"), **options}
     return fleet_tables(
-        rows, bins=Bins(), epsilon=epsilon, key=key, keys=keys, largest_kw=20.0, **chosen
+        rows, TableChoices(epsilon=epsilon, key=key, keys=keys, largest_kw=20.0, **chosen)
     )
 
 
@@ -152,13 +152,13 @@ def test_a_folder_is_read_as_the_publication_that_it_was(tmp_path):
     write_publication(tmp_path / "published", drawn)
     one, other = (
         mixture_of(each, draws=20, rng=np.random.default_rng(1))
-        for each in (read_published(tmp_path / "published"), published_fleet(drawn))
+        for each in (read_publication(tmp_path / "published"), published_fleet(drawn))
     )
     assert one.groups == other.groups == ("F1", "F2")
     assert one.weights == pytest.approx(other.weights, rel=1e-3)
     (tmp_path / "published" / "planes.parquet").unlink()
     with pytest.raises(SourceError, match="is no publication"):
-        read_published(tmp_path / "published")
+        read_publication(tmp_path / "published")
 
 
 def test_a_fleet_cannot_be_divided_by_what_was_not_published():
@@ -201,7 +201,7 @@ def test_moved_rows_keep_the_fleet_and_lost_rows_are_seen_through():
 
 def test_counts_beside_a_synthetic_table_give_its_fleet():
     rows, bins = homes(2000), Bins(8, (0, 10, 20, 30, 90), (0.5, 3, 6, 9, 12, 20))
-    drawn = noisy_counts(draw_counts(cells_of(rows, bins), Spending(4.0), bins), bins)
+    drawn = noisy_counts(draw_counts(bins_of_rows(rows, bins), Spending(4.0), bins), bins)
     public = {"systems": 2000, "bins": asdict(bins)}
     read = {"synthetic-systems": pd.DataFrame(), "noisy-counts": frame_of_table(drawn)}
     rng = np.random.default_rng(3)

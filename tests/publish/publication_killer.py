@@ -11,14 +11,16 @@ from roof_fleets import TERMS
 
 from sunveil.ledger import Ledger
 from sunveil.ledger.hash_chain import HighWaterMarks
-from sunveil.publish import system_rows
+from sunveil.publish.publisher import Publisher
+from sunveil.publish.system_rows import SystemRows
+from sunveil.releases import fleet_releases
 from sunveil.releases.fleet_releases import open_fleet
 
 
 def main(where: str, fleet: str, systems: str, work: str, draws: str) -> None:
     """Publish until the draws are used up."""
     left = int(draws)
-    real = system_rows.draw_release
+    real = fleet_releases.draw_release
 
     def watched(*args, **options):
         nonlocal left
@@ -27,13 +29,13 @@ def main(where: str, fleet: str, systems: str, work: str, draws: str) -> None:
         left -= 1
         return real(*args, **options)
 
-    system_rows.draw_release = watched
+    fleet_releases.draw_release = watched
     settings = {"part_rows": 1}
     with (
         Ledger(where, marks=HighWaterMarks(Path(where + ".mark"))) as ledger,
         open_fleet(fleet, systems, **settings, work=work) as opened,
     ):
-        system_rows.publish_systems(ledger, "d", opened, terms=TERMS)
+        Publisher(ledger, "d").publish(SystemRows(opened, TERMS))
 
 
 if __name__ == "__main__":

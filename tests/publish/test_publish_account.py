@@ -16,8 +16,9 @@ from sunveil.privacy import System
 from sunveil.privacy.guarantees import rho_to_epsilon
 from sunveil.publication import write_publication
 from sunveil.publication.published_tables import Bins
-from sunveil.publish.fleet_tables import TableChoices, publish_fleet
-from sunveil.publish.release_card import PublicationAccount
+from sunveil.publish.account import PublicationAccount
+from sunveil.publish.fleet_tables import FleetTables, TableChoices
+from sunveil.publish.publisher import Publisher
 
 ROWS = random_fleet(60)
 DELTA = 1e-6
@@ -34,8 +35,8 @@ def ledger(tmp_path, monkeypatch):
 
 def publish(ledger, dataset, epsilon, **options):
     choices = TableChoices(bins=Bins(), epsilon=epsilon, tables=("sectors",))
-    made = publish_fleet(ledger, dataset, ROWS, choices=choices, **options)
-    return made, PublicationAccount.of(ledger, dataset, made)
+    made = Publisher(ledger, dataset, **options).publish(FleetTables(choices, ROWS))
+    return made, Publisher(ledger, dataset).account(made)
 
 
 def card_and_readme(folder, made, account):
@@ -97,8 +98,8 @@ def test_a_household_with_several_meters_is_told_all_that_it_loses(ledger, tmp_p
     rows = replace(ROWS, system_ids=tuple(ids))
     homes = [SystemHome(name, f"home {place // 2}") for place, name in enumerate(ids)]
     choices = TableChoices(bins=Bins(), epsilon=0.5, tables=("sectors",))
-    made = publish_fleet(ledger, "twins", rows, choices=choices, homes=homes)
-    account = PublicationAccount.of(ledger, "twins", made)
+    made = Publisher(ledger, "twins", homes=homes).publish(FleetTables(choices, rows))
+    account = Publisher(ledger, "twins").account(made)
     assert (account.cost, account.meters) == (1.0, 2)
     card, text = card_and_readme(tmp_path / "out", made, account)
     loss = card["privacy_loss"]
@@ -116,8 +117,8 @@ def test_the_last_and_only_release_is_called_one(ledger, tmp_path):
     assert card["deployment_model"]["release_type"] == "Many releases"
     choices = TableChoices(bins=Bins(), epsilon=0.5, tables=("sectors",))
     other = replace(ROWS, system_ids=tuple(f"other-{i}" for i in range(60)))
-    made = publish_fleet(ledger, "once", other, choices=choices)
-    card, _ = card_and_readme(tmp_path / "b", made, PublicationAccount.of(ledger, "once", made))
+    made = Publisher(ledger, "once").publish(FleetTables(choices, other))
+    card, _ = card_and_readme(tmp_path / "b", made, Publisher(ledger, "once").account(made))
     assert card["deployment_model"]["release_type"] == "One release"
 
 
@@ -144,8 +145,8 @@ def test_the_package_has_the_account_for_programs(ledger, tmp_path):
 
 def test_nothing_is_charged_for_rows_that_all_stand(ledger):
     made, _ = publish(ledger, "homes", 0.5)
-    standing = replace(made, question=replace(made.question, systems=()))
-    account = PublicationAccount.of(ledger, "homes", standing)
+    standing = replace(made, question=None)
+    account = Publisher(ledger, "homes").account(standing)
     assert (account.charge, account.cost, account.spent) == (None, None, 0.5)
     assert account.record.startswith("Nothing was charged for this publication")
 
@@ -153,7 +154,7 @@ def test_nothing_is_charged_for_rows_that_all_stand(ledger):
 def test_rows_of_several_years_are_told_by_the_system_and_as_data_that_change(ledger, tmp_path):
     made, _ = publish(ledger, "homes", 0.5)
     made = replace(made, public={**made.public, "drawn": [{"year": 2026}]})
-    account = PublicationAccount.of(ledger, "homes", made)
+    account = Publisher(ledger, "homes").account(made)
     assert (account.meters, account.cost) == (None, 0.5)
     card, _ = card_and_readme(tmp_path / "out", made, account)
     assert card["privacy_loss"]["privacy_unit"] == "the whole record of any one system"

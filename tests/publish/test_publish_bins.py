@@ -7,16 +7,23 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from sunveil.errors import ParameterError
-from sunveil.publication.published_tables import PARTS, Bins, groups_of, largest_planes, whole_parts
+from sunveil.publication.published_tables import PARTS, Bins
+from sunveil.publish.noisy_counts import (
+    bins_of_planes,
+    bins_of_systems,
+    groups_of,
+    largest_planes,
+    whole_parts,
+)
 
 NAN = float("nan")
 
 
 def names(bins: Bins, *values: float) -> tuple[str, ...] | None:
-    (cell,) = bins.cells(fleet([values]))
-    if cell == bins.size:
+    (number,) = bins_of_systems(fleet([values]), bins)
+    if number == bins.size:
         return None
-    place = np.unravel_index(cell, bins.shape)
+    place = np.unravel_index(number, bins.shape)
     return tuple(labels[i] for labels, i in zip(bins.labels, place, strict=True))
 
 
@@ -49,19 +56,19 @@ def test_a_row_that_lacks_a_value_is_unknown(values):
 
 
 @given(ANY, ANY, ANY, st.integers(1, 40))
-def test_every_row_is_in_exactly_one_cell(azimuth, tilt, capacity, sectors):
+def test_every_row_is_in_exactly_one_bin(azimuth, tilt, capacity, sectors):
     bins = Bins(sectors, (0.0, 30.0, 90.0), (0.0, 5.0, 10.0, 20.0))
-    (cell,) = bins.cells(fleet([(azimuth, tilt, capacity)]))
-    assert 0 <= cell <= bins.size == sectors * 6
+    (number,) = bins_of_systems(fleet([(azimuth, tilt, capacity)]), bins)
+    assert 0 <= number <= bins.size == sectors * 6
 
 
 @given(st.dictionaries(st.integers(0, 4), PLANES, max_size=5))
 def test_the_parts_of_every_system_add_up_to_one_system(planes):
     rows = fleet([(180, 20, 5)] * 5, planes=planes)
-    row, cells, parts = Bins().parts(rows)
+    row, numbers, parts = bins_of_planes(rows, Bins())
     assert (parts >= 0).all()
     assert np.bincount(row, weights=parts, minlength=5).tolist() == [PARTS] * 5
-    assert ((cells >= 0) & (cells <= Bins().size)).all()
+    assert ((numbers >= 0) & (numbers <= Bins().size)).all()
 
 
 @pytest.mark.parametrize(
@@ -80,14 +87,14 @@ def test_a_record_with_one_cell_is_in_that_of_its_largest_plane():
     assert largest_planes(rows).surface_azimuth.tolist() == [180, 90, 180]
     assert largest_planes(rows).surface_tilt.tolist() == [5, 35, 5]
     bins = Bins()
-    sectors = np.unravel_index(bins.cells(rows), bins.shape)[0]
+    sectors = np.unravel_index(bins_of_systems(rows, bins), bins.shape)[0]
     assert [bins.labels[0][sector] for sector in sectors] == ["S", "E", "S"]
 
 
 def test_a_plane_of_a_system_without_a_capacity_is_unknown():
     rows = fleet([(180, 5, NAN)], planes={0: [(270, 20, 0.4), (90, 35, 0.6)]})
-    row, cells, parts = Bins().parts(rows)
-    assert (row.tolist(), cells.tolist()) == ([0, 0], [Bins().size] * 2)
+    row, numbers, parts = bins_of_planes(rows, Bins())
+    assert (row.tolist(), numbers.tolist()) == ([0, 0], [Bins().size] * 2)
     assert parts.tolist() == [4, 6]
 
 

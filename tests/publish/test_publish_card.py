@@ -16,8 +16,8 @@ from sunveil.privacy import (
     System,
 )
 from sunveil.publication import Publication
-from sunveil.publication.published_tables import Column, PublishedTable
-from sunveil.publish.release_card import Curator, card_yaml, release_card, slug
+from sunveil.publication.published_tables import Column, HowMade, PublishedTable
+from sunveil.publication.readme_and_card import Curator, card_yaml, release_card, slug
 
 DAY = datetime.date(2026, 3, 1)
 # What the registry asks of a record, and the words it has for some fields.
@@ -161,17 +161,15 @@ def test_what_a_curator_did_not_state_is_not_asserted(publication):
     assert basic["intended_use"] == basic["data_product_region"] == "not stated"
 
 
-def test_the_product_is_named_by_what_the_tables_hold(publication):
+def test_the_product_names_its_type(publication):
     def product(changed):
         return release_card(changed, Curator(), published=DAY)["deployment"]["basic"][
             "data_product_type"
         ]
 
-    rows = replace(COUNTS, columns=(Column("release_id", "string", ""), COUNTS.columns[1]))
     assert product(publication) == "Summary statistics"
-    assert product(replace(publication, tables=(rows,))) == "Dataset"
-    told = {"data_product_type": "Synthetic data"}
-    assert product(replace(publication, public=told)) == "Synthetic data"
+    how = HowMade("Each row", "Readings.", "Places.", "None.", "None.", "Rows.", "Dataset")
+    assert product(replace(publication, how=how)) == "Dataset"
 
 
 def test_a_curator_is_named_and_of_a_kind_that_the_registry_knows():

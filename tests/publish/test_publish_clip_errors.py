@@ -5,7 +5,6 @@ import pytest
 from fleet_makers import fleet
 
 from sunveil.privacy.discrete_noise import Spending
-from sunveil.publication.published_tables import groups_of
 from sunveil.publish.capacity_cap import (
     ClipRule,
     expected_error,
@@ -15,6 +14,7 @@ from sunveil.publish.capacity_cap import (
     mixes,
     stated_errors,
 )
+from sunveil.publish.noisy_counts import groups_of
 from sunveil.publish.totals_and_quantiles import draw_clipped_totals
 
 RUNGS = ladder(2000.0)

@@ -9,15 +9,16 @@ from scipy.stats import chi2
 
 from sunveil.privacy import DiscreteLaplace
 from sunveil.privacy.discrete_noise import Sensitivity, Spending
-from sunveil.publication.published_tables import MARGINS, PARTS, Bins, groups_of
+from sunveil.publication.published_tables import MARGINS, PARTS, Bins
 from sunveil.publish.noisy_counts import (
     SENSITIVITY,
     agreed_counts,
-    cell_counts,
+    bin_counts,
     count_deviation,
     count_tables,
     draw_counts,
     drawn_deviation,
+    groups_of,
     sources,
 )
 
@@ -31,14 +32,14 @@ def grouped(rows):
 
 @given(neighbours())
 def test_one_row_moves_all_cells_together_by_two_at_most(pair):
-    before, after = (cell_counts(rows, BINS, grouped(rows)).values for rows in pair)
+    before, after = (bin_counts(rows, BINS, grouped(rows)).values for rows in pair)
     assert np.abs(before - after).sum() <= SENSITIVITY.absolute
     assert ((before - after) ** 2).sum() <= SENSITIVITY.squared
 
 
 @given(neighbours())
 def test_one_row_moves_cells_of_its_own_group_only(pair):
-    before, after = (cell_counts(rows, BINS, grouped(rows)).values for rows in pair)
+    before, after = (bin_counts(rows, BINS, grouped(rows)).values for rows in pair)
     moved = (before - after).reshape(len(KEYS), -1)
     assert (np.abs(moved).sum(axis=1) > 0).sum() <= 1
     assert (moved.sum(axis=1) == 0).all()
@@ -47,15 +48,15 @@ def test_one_row_moves_cells_of_its_own_group_only(pair):
 def test_two_is_reached():
     ours, theirs = fleet([(180, 30, 4)]), fleet([(0, 30, 4)])
     whole = groups_of(ours, key=None, keys=None)
-    moved = cell_counts(ours, BINS, whole).values - cell_counts(theirs, BINS, whole).values
+    moved = bin_counts(ours, BINS, whole).values - bin_counts(theirs, BINS, whole).values
     assert np.abs(moved).sum() == 2 * PARTS == SENSITIVITY.absolute
     assert (moved**2).sum() == SENSITIVITY.squared
-    assert cell_counts(ours, BINS, whole).sensitivity == SENSITIVITY
+    assert bin_counts(ours, BINS, whole).sensitivity == SENSITIVITY
 
 
 def test_counts_are_those_of_the_rows():
     rows = fleet([(180, 30, 4), (180, 30, 4.5), (90, 5, 7), (NAN, 5, 7)], ["F2", "F2", "F1", "F1"])
-    values = cell_counts(rows, BINS, grouped(rows)).values.reshape(3, -1)
+    values = bin_counts(rows, BINS, grouped(rows)).values.reshape(3, -1)
     assert values.sum(axis=1).tolist() == [2 * PARTS, 2 * PARTS, 0]
     assert values[:, -1].tolist() == [PARTS, 0, 0]
     joint = values[:, :-1].reshape(3, *BINS.shape)
@@ -69,7 +70,7 @@ PAIR = {0: [(90, 30, 0.68), (270, 35, 0.32)]}
 def test_a_system_on_two_planes_counts_in_the_sector_of_each_with_its_share():
     rows = fleet([(100, 5, 7), (180, 30, 4)], planes=PAIR)
     whole = groups_of(rows, key=None, keys=None)
-    tables = {name: cell_counts(rows, BINS, whole, table=name).values.tolist() for name in MARGINS}
+    tables = {name: bin_counts(rows, BINS, whole, table=name).values.tolist() for name in MARGINS}
     assert tables["sectors"] == [0, 7, 10, 3, 0]
     # its effective plane would be in the first band
     assert tables["tilts"] == [0, 20, 0, 0]
@@ -87,13 +88,13 @@ def test_an_audit_would_see_shares_that_do_not_add_up(monkeypatch):
     """A pair that is whole in each of its sectors loses half as much again."""
     ours, theirs = fleet([(0, 5, 7)], planes=PAIR), fleet([(0, 5, 7)])
     whole = groups_of(ours, key=None, keys=None)
-    pair = [cell_counts(rows, BINS, whole, table="sectors") for rows in (ours, theirs)]
+    pair = [bin_counts(rows, BINS, whole, table="sectors") for rows in (ours, theirs)]
     assert exact_loss(*pair, 0.5) == pytest.approx(0.5)
     monkeypatch.setattr(
-        "sunveil.publication.published_tables.whole_parts",
+        "sunveil.publish.noisy_counts.whole_parts",
         lambda planes: np.full(len(planes), PARTS),
     )
-    spoilt = [cell_counts(rows, BINS, whole, table="sectors") for rows in (ours, theirs)]
+    spoilt = [bin_counts(rows, BINS, whole, table="sectors") for rows in (ours, theirs)]
     assert exact_loss(*spoilt, 0.5) == pytest.approx(0.75)
 
 
@@ -122,7 +123,7 @@ def test_tables_look_the_same_whether_or_not_a_system_has_two_planes():
 
 @given(neighbours(), st.sampled_from(list(MARGINS)))
 def test_one_row_moves_every_margin_by_two_at_most(pair, table):
-    before, after = (cell_counts(rows, BINS, grouped(rows), table=table).values for rows in pair)
+    before, after = (bin_counts(rows, BINS, grouped(rows), table=table).values for rows in pair)
     assert np.abs(before - after).sum() <= SENSITIVITY.absolute
     assert ((before - after) ** 2).sum() <= SENSITIVITY.squared
     assert before.sum() == after.sum() == PARTS * len(pair[0])
@@ -130,11 +131,11 @@ def test_one_row_moves_every_margin_by_two_at_most(pair, table):
 
 def test_margins_are_those_of_the_joint_counts():
     rows = random_fleet(300)
-    joint = cell_counts(rows, BINS, grouped(rows)).values.reshape(3, -1)
+    joint = bin_counts(rows, BINS, grouped(rows)).values.reshape(3, -1)
     cells = joint[:, :-1].reshape(3, *BINS.shape)
     for name, axes in MARGINS.items():
         added = tuple(axis + 1 for axis in range(3) if axis not in axes)
-        found = cell_counts(rows, BINS, grouped(rows), table=name).values.reshape(3, -1)
+        found = bin_counts(rows, BINS, grouped(rows), table=name).values.reshape(3, -1)
         np.testing.assert_array_equal(found[:, :-1], cells.sum(axis=added).reshape(3, -1))
         np.testing.assert_array_equal(found[:, -1], joint[:, -1])
 
@@ -183,7 +184,7 @@ def test_the_drawn_noise_follows_its_law_in_every_group():
     """Noise for half the sensitivity would give over 400; the limit is 54."""
     rows, epsilon, reach = random_fleet(400), 5.0, 6
     bins, groups = Bins(16, tuple(range(0, 100, 10)), (0.0, 5.0, 7.0, 9.0, 20.0)), grouped(rows)
-    true = cell_counts(rows, bins, groups).values.reshape(3, -1)
+    true = bin_counts(rows, bins, groups).values.reshape(3, -1)
     found = draw_counts(rows, bins, groups, spending=Spending(epsilon))
     noise = np.rint(PARTS * found.noisy).astype(np.int64).reshape(3, -1) - true[:, :-1]
     far = np.arange(-6000, 6001)
@@ -244,7 +245,7 @@ def test_drawn_margins_miss_by_what_is_stated():
     """Out of 3,600 cells, ten standard errors of a deviation."""
     rows = random_fleet(500)
     groups = groups_of(rows, key=None, keys=None)
-    joint = cell_counts(rows, BINS, groups).values[:-1].reshape(BINS.shape)
+    joint = bin_counts(rows, BINS, groups).values[:-1].reshape(BINS.shape)
     true = joint.sum(axis=2) / PARTS
     runs = [draw_counts(rows, BINS, groups, spending=Spending(1.0)) for _ in range(300)]
     missed = np.array([run.noisy[0].sum(axis=2) - true for run in runs])

@@ -14,8 +14,9 @@ from sunveil.ledger import Ledger, Promise
 from sunveil.ledger.hash_chain import HighWaterMarks
 from sunveil.privacy import System
 from sunveil.publication.published_tables import Bins
-from sunveil.publish.fleet_tables import TableChoices, publish_fleet
-from sunveil.publish.synthetic_table import plan_synthetic
+from sunveil.publish.fleet_tables import FleetTables, TableChoices
+from sunveil.publish.publisher import Publisher
+from sunveil.publish.synthetic_table import SyntheticTable
 from sunveil.simulate import PLAIN_FLEET, FleetSpec, write_fleet
 from sunveil.simulate.places import default_places
 
@@ -49,8 +50,8 @@ def test_tables_of_a_folder_are_published_for_all_systems_that_the_table_names(r
     with Ledger(tmp_path / "l.db", create=True, marks=HighWaterMarks(tmp_path / "mark")) as ledger:
         ledger.create_dataset("d", Promise(System(), 50.0))
         choices = TableChoices(bins=Bins(), epsilon=40.0)
-        found = publish_fleet(ledger, "d", rows, choices=choices)
-        assert plan_synthetic(ledger, "d", len(rows), epsilon=1.0).remaining == 10.0
+        found = Publisher(ledger, "d").publish(FleetTables(choices, rows))
+        assert Publisher(ledger, "d").plan(SyntheticTable(1.0, size=len(rows))).remaining == 10.0
     counts = next(table for table in found.tables if table.name == "counts")
     assert abs(sum(counts.column("systems")) - 62) <= 10
 

@@ -13,7 +13,8 @@ from sunveil.privacy import (
 )
 from sunveil.privacy.guarantees import rho_to_epsilon
 from sunveil.publication import Publication
-from sunveil.publish.release_card import PublicationAccount, household_loss
+from sunveil.publication.readme_and_card import household_loss
+from sunveil.publish.account import PublicationAccount
 
 
 def account(promise, *, cost, meters):

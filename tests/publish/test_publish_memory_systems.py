@@ -13,9 +13,9 @@ from sunveil.meters import from_pandas
 from sunveil.meters.record import Cleaning
 from sunveil.privacy import Days, Guarantee, Readings, System
 from sunveil.publication import write_publication
-from sunveil.publish import system_rows
-from sunveil.publish.system_rows import plan_systems, publish_systems
-from sunveil.releases import Choices, release
+from sunveil.publish.publisher import Publisher
+from sunveil.publish.system_rows import SystemRows
+from sunveil.releases import Choices, fleet_releases, release
 from sunveil.releases.fleet_releases import MemorySystems, ReleaseTerms
 from sunveil.releases.score_kernels import Capacities
 from sunveil.weather import clearsky
@@ -46,10 +46,12 @@ def ledger(tmp_path):
 
 @pytest.fixture
 def publish(ledger, records, weather):
-    def make(records=records, *, act=publish_systems, dataset="d", **options):
+    def make(records=records, *, plan=False, dataset="d", **options):
         options = {"unit": System(), "epsilon": 20.0, "choices": CHOICES, **options}
         terms = ReleaseTerms.of(options.pop("unit"), options.pop("epsilon"), **options)
-        return act(ledger, dataset, MemorySystems(records, lambda _: weather), terms=terms)
+        publisher = Publisher(ledger, dataset)
+        product = SystemRows(MemorySystems(records, lambda _: weather), terms)
+        return publisher.plan(product) if plan else publisher.publish(product)
 
     return make
 
@@ -94,7 +96,7 @@ def test_nothing_in_a_row_depends_on_the_record_but_the_draw(publish, records, m
         return replace(drawn, surface_azimuth=190.0, surface_tilt=20.0, dc_capacity_kw=4.0)
 
     real = release.draw_release
-    monkeypatch.setattr(system_rows, "draw_release", draw)
+    monkeypatch.setattr(fleet_releases, "draw_release", draw)
     for systems in ([records[0], short, register], [register, records[0]]):
         table, errors = publish(systems, unit=System(), epsilon=2.0).tables
         names = {column.name for column in table.columns}
@@ -111,7 +113,7 @@ def test_all_systems_are_charged_once_before_the_first_is_drawn(publish, ledger,
         seen.append([(each["cost"], len(each["systems"])) for each in charges(ledger)])
         return real(*args, **options)
 
-    monkeypatch.setattr(system_rows, "draw_release", watch)
+    monkeypatch.setattr(fleet_releases, "draw_release", watch)
     publish()
     assert seen == [[(20 * 10**9, 5)]] * 5
     assert ledger.verify("d").holds
@@ -132,11 +134,11 @@ def test_a_call_that_dies_between_charge_and_answer_is_taken_up_on_its_charge(
         raise KeyboardInterrupt
 
     with monkeypatch.context() as patch:
-        patch.setattr(system_rows, "draw_release", die)
+        patch.setattr(fleet_releases, "draw_release", die)
         with pytest.raises(KeyboardInterrupt):
             publish()
     assert len(charges(ledger)) == 1
-    plan = publish(act=plan_systems)
+    plan = publish(plan=True)
     assert (plan.cost, plan.kept, plan.remaining) == (0.0, False, 10.0)
     assert len(publish().tables[0].rows) == 5
     assert len(charges(ledger)) == 1
@@ -166,7 +168,7 @@ def test_what_exceeds_the_promise_is_refused_for_all_and_draws_nothing(
     ledger.register("d", [record.system_id for record in records])
     publish(records[:1])
     before = ledger.entries("d")
-    monkeypatch.setattr(system_rows, "draw_release", lambda *_, **__: pytest.fail("drawn"))
+    monkeypatch.setattr(fleet_releases, "draw_release", lambda *_, **__: pytest.fail("drawn"))
     with pytest.raises(BudgetExceeded):
         publish(epsilon=11.0)
     assert ledger.entries("d") == before
@@ -215,8 +217,8 @@ def test_records_that_cannot_be_released_are_refused_before_the_charge(publish, 
 
 
 def test_a_plan_says_cost_and_error_and_spends_nothing(publish, ledger):
-    plan = publish(act=plan_systems, epsilon=4.0)
-    assert (plan.systems, plan.cost, plan.remaining, plan.kept) == (5, 4.0, 30.0, False)
+    plan = publish(plan=True, epsilon=4.0)
+    assert (plan.drawn, plan.cost, plan.remaining, plan.kept) == (5, 4.0, 30.0, False)
     assert charges(ledger) == []
     errors = publish(epsilon=4.0).tables[1]
     spreads = plan.expected.azimuth, plan.expected.tilt, plan.expected.capacity
@@ -224,10 +226,10 @@ def test_a_plan_says_cost_and_error_and_spends_nothing(publish, ledger):
     assert errors.column("within_90_percent") == [round(each.within, 3) for each in spreads]
     assert errors.column("quantity") == ["surface_azimuth", "surface_tilt", "dc_capacity_kw"]
     assert errors.column("basis") == [plan.expected.basis] * 3
-    after = publish(act=plan_systems, epsilon=4.0)
+    after = publish(plan=True, epsilon=4.0)
     assert (after.cost, after.remaining, after.kept) == (0.0, 26.0, True)
     with pytest.raises(ParameterError, match="protects only"):
-        publish(act=plan_systems, unit=Days(1))
+        publish(plan=True, unit=Days(1))
 
 
 def test_the_rows_can_be_written_as_a_folder_with_orange_button(publish, tmp_path):

@@ -13,16 +13,18 @@ from scipy.stats import chi2
 from sunveil.privacy import DiscreteLaplace
 from sunveil.privacy.discrete_noise import Spending
 from sunveil.publication import write_publication
-from sunveil.publication.published_tables import Bins, groups_of
+from sunveil.publication.published_tables import Bins
 from sunveil.publish.fleet_tables import (
     LABELS,
     SENSITIVITY,
+    TableChoices,
     draw_mounts,
-    dry_fleet_tables,
+    expected_tables,
     fleet_tables,
     mount_counts,
     mount_deviation,
 )
+from sunveil.publish.noisy_counts import groups_of
 
 NAN = float("nan")
 PAIR = [(90, 30, 0.6), (270, 30, 0.4)]
@@ -78,11 +80,11 @@ def test_the_table_has_all_rows_and_says_its_error():
     rows = fleet(VALUES * 10, planes=dict.fromkeys(range(2, 60, 6), PAIR),
                  turning=range(3, 60, 6), untold=range(5, 60, 6))  # fmt: skip
     asked = {"bins": Bins(), "epsilon": 50.0, "tables": ("mounts",)}
-    (table,) = fleet_tables(rows, **asked).tables
+    (table,) = fleet_tables(rows, TableChoices(**asked)).tables
     assert table.column("mount") == list(LABELS)
     np.testing.assert_allclose(table.column("noisy"), [20, 10, 10, 20], atol=1)
     assert sum(table.column("systems")) == 60
-    (expected,) = dry_fleet_tables(**asked)
+    (expected,) = expected_tables(TableChoices(**asked))
     assert (expected.table, expected.cost, expected.unit) == ("mounts", 50.0, "systems")
     assert set(table.column("sd")) == {round(expected.error, 4)}
 
@@ -90,18 +92,18 @@ def test_the_table_has_all_rows_and_says_its_error():
 @pytest.mark.parametrize("concentrated", [False, True])
 def test_its_noise_is_that_of_any_lone_table_of_counts(concentrated):
     spending = Spending.asked(1.0, concentrated=concentrated)
-    expected = dry_fleet_tables(
-        bins=Bins(), epsilon=1.0, tables=("sectors",), concentrated=concentrated
+    expected = expected_tables(
+        TableChoices(epsilon=1.0, tables=("sectors",)), concentrated=concentrated
     )
     assert mount_deviation(spending) == pytest.approx(expected[0].error, rel=0.011)
 
 
 def test_it_is_bought_only_by_name_and_then_takes_its_share():
     rows = random_fleet(60)
-    usual = fleet_tables(rows, bins=Bins(), epsilon=1.0)
+    usual = fleet_tables(rows, TableChoices(epsilon=1.0))
     assert "mounts" not in {table.name for table in usual.tables}
     found = fleet_tables(
-        rows, bins=Bins(), epsilon=1.0, key="feeder", keys=KEYS, shares={"mounts": 1, "sectors": 3}
+        rows, TableChoices(epsilon=1.0, key="feeder", keys=KEYS, shares={"mounts": 1, "sectors": 3})
     )
     assert found.public["parts"] == {"sectors": 0.75, "mounts": 0.25}
     assert [table.name for table in found.tables] == ["sectors", "mounts"]
@@ -116,7 +118,7 @@ def test_its_folder_looks_the_same_whatever_systems_stand_on(tmp_path):
     texts = []
     for name, mixed in (("some", MIXED), ("none", {})):
         rows = fleet(VALUES, **mixed)
-        made = fleet_tables(rows, bins=Bins(), epsilon=1.0, tables=("mounts",))
+        made = fleet_tables(rows, TableChoices(epsilon=1.0, tables=("mounts",)))
         folder = tmp_path / name
         write_publication(folder, made, published=datetime.date(2026, 3, 1))
         described, *_ = json.loads((folder / "datapackage.json").read_text())["resources"]

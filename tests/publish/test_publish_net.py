@@ -21,7 +21,8 @@ from sunveil.meters import MeterOptions, Unit, from_pandas
 from sunveil.meters.build_record import RawSystem, to_record
 from sunveil.meters.time_steps import Stamps
 from sunveil.privacy import Days, System
-from sunveil.publish.system_rows import net_caution, publish_standing, publish_systems
+from sunveil.publish.publisher import Publisher
+from sunveil.publish.system_rows import SystemRows, net_caution
 from sunveil.releases.fleet_releases import MemorySystems, ReleaseTerms, open_fleet
 from sunveil.releases.release_answer import ExpectedErrors, Spread
 from sunveil.weather import clearsky
@@ -70,7 +71,7 @@ def test_a_meter_that_is_declared_net_has_a_frame_and_a_row_of_its_own(opened, l
         frames = {name: member.frame for name, member in fleet.roster.members.items()}
         assert [frames[name].net for name in ("a1", "a2", "a3")] == [False, True, False]
         assert frames["a1"] == frames["a3"] == replace(frames["a2"], net=False)
-        made = publish_systems(ledger, "d", fleet, terms=TERMS)
+        made = Publisher(ledger, "d").publish(SystemRows(fleet, TERMS))
         assert len(fleet.only(["a1", "a3"]).roster.time_grids) == 1
     table, *_ = made.tables
     assert len(table.rows) == made.public["systems"] == 3
@@ -87,7 +88,7 @@ def test_what_a_meter_reads_never_says_that_it_is_net(opened, ledger):
     with opened("", "", "") as silent, opened("generation", "generation", "") as said:
         assert silent.net == said.net == 0
         assert silent.about() == said.about()
-        made = publish_systems(ledger, "d", silent, terms=TERMS)
+        made = Publisher(ledger, "d").publish(SystemRows(silent, TERMS))
     assert {"net_systems", "net_choices"}.isdisjoint(made.public)
     assert "net_choices" not in made.question.parameters
 
@@ -98,8 +99,8 @@ def test_net_is_declared_for_all_by_an_option_but_for_those_said_to_read_generat
     with opened("", "net", "", net=True) as fleet:
         assert fleet.net == 3
         assert all(text.endswith(", net)") for text in fleet.about().values())
-        made = publish_standing(ledger, "d", fleet, terms=TERMS)
-        again = publish_standing(ledger, "d", fleet, terms=TERMS)
+        made = Publisher(ledger, "d").publish(SystemRows(fleet, TERMS, standing=True))
+        again = Publisher(ledger, "d").publish(SystemRows(fleet, TERMS, standing=True))
     assert made.public["cautions"][-1].startswith("All of the systems have net meters")
     assert made.public["drawn"][0]["net_choices"] == TERMS.net_choices
     assert made.tables[0].rows == again.tables[0].rows

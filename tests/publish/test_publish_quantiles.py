@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from sunveil.errors import ParameterError
 from sunveil.privacy import PermuteAndFlip
 from sunveil.privacy.discrete_noise import Spending
-from sunveil.publication.published_tables import groups_of
+from sunveil.publish.noisy_counts import groups_of
 from sunveil.publish.totals_and_quantiles import (
     QuantileGrid,
     draw_quantiles,

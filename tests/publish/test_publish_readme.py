@@ -15,9 +15,8 @@ from sunveil.privacy import (
     System,
 )
 from sunveil.publication import Publication
-from sunveil.publication.publication_folder import readme
 from sunveil.publication.published_tables import Column, PublishedTable
-from sunveil.publish.publisher import NO_ACCOUNT
+from sunveil.publication.readme_and_card import NO_ACCOUNT, readme
 
 DAY = datetime.date(2026, 3, 1)
 COUNTS = PublishedTable(

@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pandas as pd
 import pytest
+from fleet_makers import PublicSystems
 from roof_fleets import CHOICES, PLANES, TERMS, long_frame, write_readings, write_systems
 from sqlalchemy import create_engine, text
 
@@ -16,9 +17,9 @@ from sunveil.ledger.hash_chain import HighWaterMarks
 from sunveil.ledger.promises import SystemHome, account_of
 from sunveil.meters import from_pandas
 from sunveil.privacy import System
-from sunveil.publish import system_rows
-from sunveil.publish.system_rows import plan_standing, publish_standing, publish_systems, series_of
-from sunveil.releases import release
+from sunveil.publish.publisher import Publisher
+from sunveil.publish.system_rows import SystemRows
+from sunveil.releases import fleet_releases, release
 from sunveil.releases.fleet_releases import MemorySystems, ReleaseTerms, open_fleet
 from sunveil.weather import clearsky
 
@@ -60,7 +61,7 @@ def draws(monkeypatch):
     made = []
     real = release.draw_release
     monkeypatch.setattr(
-        system_rows,
+        fleet_releases,
         "draw_release",
         lambda *args, **options: made.append(1) or real(*args, **options),
     )
@@ -82,7 +83,7 @@ def spent(ledger):
 
 def row_of(ledger, name):
     """The row that stands for a system, by the ledger's own keeping."""
-    answers = ledger.kept_series("d", series_of(TERMS))
+    answers = ledger.kept_series("d", SystemRows(PublicSystems(), TERMS, standing=True).series)
     found = [each.value["rows"].get(account_of("d", name)) for each in answers]
     return tuple([row for row in found if row is not None][-1])
 
@@ -94,11 +95,11 @@ def test_three_years_charge_each_system_once_and_give_its_row_again(
     for year, new in zip(YEARS, (2, 1, 1), strict=True):
         year_is(monkeypatch, year)
         systems, before = systems_of(year), len(draws)
-        plan = plan_standing(ledger, "d", systems, terms=TERMS)
+        plan = Publisher(ledger, "d").plan(SystemRows(systems, TERMS, standing=True))
         again = len(FLEETS[year]) - new
-        assert (plan.systems, plan.again, plan.new) == (len(FLEETS[year]), again, new)
+        assert (plan.given_again, plan.drawn) == (again, new)
         assert (plan.cost, plan.kept) == (28.0, False)
-        found = publish_standing(ledger, "d", systems, terms=TERMS)
+        found = Publisher(ledger, "d").publish(SystemRows(systems, TERMS, standing=True))
         assert len(draws) - before == new
         rows[year] = set(found.tables[0].rows)
         assert rows[year] == {row_of(ledger, name) for name in FLEETS[year]}
@@ -115,77 +116,87 @@ def test_three_years_charge_each_system_once_and_give_its_row_again(
 def test_the_same_again_costs_nothing_and_other_choices_leave_what_stands(
     ledger, systems_of, draws
 ):
-    first = publish_standing(ledger, "d", systems_of(2019), terms=TERMS)
+    first = Publisher(ledger, "d").publish(SystemRows(systems_of(2019), TERMS, standing=True))
     other = ReleaseTerms.of(System(), 28.0, choices=replace(CHOICES, albedo=0.3))
-    plan = plan_standing(ledger, "d", systems_of(2020, "ab"), terms=other)
-    assert (plan.cost, plan.kept, plan.again, plan.new) == (0.0, True, 2, 0)
-    again = publish_standing(ledger, "d", systems_of(2020, "ab"), terms=other)
+    plan = Publisher(ledger, "d").plan(SystemRows(systems_of(2020, "ab"), other, standing=True))
+    assert (plan.cost, plan.kept, plan.given_again, plan.drawn) == (0.0, True, 2, 0)
+    again = Publisher(ledger, "d").publish(SystemRows(systems_of(2020, "ab"), other, standing=True))
     assert again.tables[0].rows == first.tables[0].rows
     assert len(draws) == 2
     # another ε is another series
     assert (
-        plan_standing(
-            ledger, "d", systems_of(2019), terms=ReleaseTerms.of(System(), 2.0, choices=CHOICES)
-        ).new
+        Publisher(ledger, "d")
+        .plan(
+            SystemRows(
+                systems_of(2019), ReleaseTerms.of(System(), 2.0, choices=CHOICES), standing=True
+            )
+        )
+        .drawn
         == 2
     )
 
 
 def test_who_has_left_is_given_only_where_that_is_asked(ledger, systems_of):
-    first = publish_standing(ledger, "d", systems_of(2019), terms=TERMS)
-    kept = publish_standing(ledger, "d", systems_of(2020, "b"), terms=TERMS, keep_gone=True)
+    first = Publisher(ledger, "d").publish(SystemRows(systems_of(2019), TERMS, standing=True))
+    kept = Publisher(ledger, "d").publish(
+        SystemRows(systems_of(2020, "b"), TERMS, standing=True, keep_gone=True)
+    )
     assert kept.tables[0].rows == first.tables[0].rows
-    alone = publish_standing(ledger, "d", systems_of(2020, "b"), terms=TERMS)
+    alone = Publisher(ledger, "d").publish(SystemRows(systems_of(2020, "b"), TERMS, standing=True))
     assert set(alone.tables[0].rows) == {row_of(ledger, "b")}
 
 
 def test_a_changed_roof_is_drawn_anew_once_and_charged_again(ledger, systems_of, draws):
-    publish_standing(ledger, "d", systems_of(2019), terms=TERMS)
+    Publisher(ledger, "d").publish(SystemRows(systems_of(2019), TERMS, standing=True))
     old = {name: row_of(ledger, name) for name in "ab"}
     for _ in range(2):  # the second is the same question, as after a stop
         redraw = {"a": "2020-02-01"}
-        found = publish_standing(ledger, "d", systems_of(2020, "ab"), terms=TERMS, redraw=redraw)
+        found = Publisher(ledger, "d").publish(
+            SystemRows(systems_of(2020, "ab"), TERMS, standing=True, redraw=redraw)
+        )
     assert spent(ledger) == {"a": 56, "b": 28, "c": 0, "d": 0}
     assert row_of(ledger, "a") != old["a"]
     assert set(found.tables[0].rows) == {row_of(ledger, "a"), old["b"]}
     # next year it stands, and a change of an earlier day is no other
-    later = publish_standing(
-        ledger, "d", systems_of(2021, "ab"), terms=TERMS, redraw={"a": "2019-12-01"}
+    later = Publisher(ledger, "d").publish(
+        SystemRows(systems_of(2021, "ab"), TERMS, standing=True, redraw={"a": "2019-12-01"})
     )
     assert later.tables[0].rows == found.tables[0].rows
     assert len(draws) == 3
     with pytest.raises(BudgetExceeded):
-        publish_standing(
-            ledger, "d", systems_of(2021, "ab"), terms=TERMS, redraw={"a": "2021-01-01"}
+        Publisher(ledger, "d").publish(
+            SystemRows(systems_of(2021, "ab"), TERMS, standing=True, redraw={"a": "2021-01-01"})
         )
     assert ledger.verify("d").holds
 
 
 @pytest.mark.parametrize("redraw", [{"a": "last year"}, {"a": "20200201"}, {"x": "2020-02-01"}])
 def test_a_redraw_names_a_system_with_readings_and_a_day(ledger, systems_of, redraw):
-    with pytest.raises(ParameterError, match="anew") as caught:
-        publish_standing(ledger, "d", systems_of(2019), terms=TERMS, redraw=redraw)
+    with pytest.raises(ParameterError, match="again") as caught:
+        Publisher(ledger, "d").publish(
+            SystemRows(systems_of(2019), TERMS, standing=True, redraw=redraw)
+        )
     assert "'x'" not in str(caught.value)
 
 
 def test_a_stopped_run_is_taken_up_without_a_second_charge(ledger, systems_of, monkeypatch):
-    publish_standing(ledger, "d", systems_of(2019), terms=TERMS)
+    Publisher(ledger, "d").publish(SystemRows(systems_of(2019), TERMS, standing=True))
     with monkeypatch.context() as broken:
-        broken.setattr(system_rows, "draw_release", lambda *_, **__: 1 / 0)
+        broken.setattr(fleet_releases, "draw_release", lambda *_, **__: 1 / 0)
         with pytest.raises(ZeroDivisionError):
-            publish_standing(ledger, "d", systems_of(2020), terms=TERMS)
-    plan = plan_standing(ledger, "d", systems_of(2020), terms=TERMS)
-    assert (plan.cost, plan.new) == (0.0, 1)
-    publish_standing(ledger, "d", systems_of(2020), terms=TERMS)
+            Publisher(ledger, "d").publish(SystemRows(systems_of(2020), TERMS, standing=True))
+    plan = Publisher(ledger, "d").plan(SystemRows(systems_of(2020), TERMS, standing=True))
+    assert (plan.cost, plan.drawn) == (0.0, 1)
+    Publisher(ledger, "d").publish(SystemRows(systems_of(2020), TERMS, standing=True))
     assert spent(ledger)["c"] == 28
 
 
 def test_standing_rows_and_single_publications_share_a_households_account(ledger, systems_of):
-    publish_standing(ledger, "d", systems_of(2019), terms=TERMS)
-    publish_systems(ledger, "d", systems_of(2019), terms=TERMS)
+    Publisher(ledger, "d").publish(SystemRows(systems_of(2019), TERMS, standing=True))
+    Publisher(ledger, "d").publish(SystemRows(systems_of(2019), TERMS))
     assert spent(ledger) == {"a": 56, "b": 56, "c": 0, "d": 0}
     with pytest.raises(BudgetExceeded):
-        publish_systems(ledger, "d", systems_of(2020), terms=TERMS)
+        Publisher(ledger, "d").publish(SystemRows(systems_of(2020), TERMS))
 
 
 @pytest.mark.parametrize(
@@ -200,7 +211,7 @@ def test_a_kept_row_that_was_changed_is_noticed(
     ledger, systems_of, tmp_path, monkeypatch, statement
 ):
     year_is(monkeypatch, 2019)
-    publish_standing(ledger, "d", systems_of(2019), terms=TERMS)
+    Publisher(ledger, "d").publish(SystemRows(systems_of(2019), TERMS, standing=True))
     engine = create_engine(f"sqlite:///{tmp_path / 'l.db'}")
     with engine.begin() as connection:
         assert connection.execute(text(statement)).rowcount == 1
@@ -208,10 +219,10 @@ def test_a_kept_row_that_was_changed_is_noticed(
     assert not ledger.verify("d").holds
     if "2018" in statement:
         with pytest.raises(LedgerConflict, match="an answer was changed"):
-            ledger.kept_series("d", series_of(TERMS))
+            ledger.kept_series("d", SystemRows(PublicSystems(), TERMS, standing=True).series)
     marks = HighWaterMarks(tmp_path / "l.db.mark")
     with Ledger(tmp_path / "l.db", marks=marks) as anew, pytest.raises(LedgerConflict):
-        publish_standing(anew, "d", systems_of(2020), terms=TERMS)
+        Publisher(anew, "d").publish(SystemRows(systems_of(2020), TERMS, standing=True))
 
 
 def test_of_a_fleet_only_new_systems_are_scored_and_others_need_no_readings(
@@ -226,14 +237,14 @@ def test_of_a_fleet_only_new_systems_are_scored_and_others_need_no_readings(
     few = frame[frame.system_id != "b2"]
     table = write_systems(tmp_path / "few.csv", ["a1", "b1"])
     with open_fleet(write_readings(tmp_path / "1", few), table, **settings) as one:
-        first = publish_standing(ledger, "d", one, terms=TERMS, homes=homes)
+        first = Publisher(ledger, "d", homes=homes).publish(SystemRows(one, TERMS, standing=True))
     # the next year's readings are those of the new system alone
     late = frame[frame.system_id == "b2"].copy()
     late["time"] += pd.Timedelta(days=364)
     table = write_systems(tmp_path / "all.csv", ["a1", "b1", "b2"])
     with open_fleet(write_readings(tmp_path / "2", late), table, **settings) as two:
         assert [part.size for part in two.only(["b2"]).parts(TERMS)] == [1]
-        second = publish_standing(ledger, "d", two, terms=TERMS, homes=homes)
+        second = Publisher(ledger, "d", homes=homes).publish(SystemRows(two, TERMS, standing=True))
     assert set(first.tables[0].rows) < set(second.tables[0].rows)
     assert (len(second.tables[0].rows), len(draws)) == (3, 3)
 

@@ -16,12 +16,8 @@ from sunveil.privacy.discrete_noise import Spending
 from sunveil.publication.published_tables import BINS, Bins
 from sunveil.publish import fit_synthetic, synthetic_table
 from sunveil.publish.fit_synthetic import Marginal, sample_model
-from sunveil.publish.synthetic_table import (
-    cells_of,
-    noise_distance,
-    plan_synthetic,
-    publish_synthetic,
-)
+from sunveil.publish.publisher import Publisher
+from sunveil.publish.synthetic_table import SyntheticTable, bins_of_rows, noise_distance
 
 SMALL = Bins(8, (0.0, 10.0, 20.0, 30.0, 90.0), (1.0, 3.0, 6.0, 12.0, 30.0))
 SYSTEMS = 3000
@@ -47,13 +43,13 @@ def ledger(tmp_path_factory):
 
 @pytest.fixture(scope="module")
 def found(ledger):
-    return publish_synthetic(ledger, "d", fleet(), epsilon=4.0, bins=SMALL)
+    return Publisher(ledger, "d").publish(SyntheticTable(4.0, fleet(), bins=SMALL))
 
 
 def test_the_table_is_as_long_as_the_fleet_and_like_it(found):
     table = found.tables[0]
     assert len(table.rows) == SYSTEMS
-    real, made = cells_of(fleet(), SMALL), synthetic_table.places_of_table(table, SMALL)
+    real, made = bins_of_rows(fleet(), SMALL), synthetic_table.places_of_table(table, SMALL)
     # half of what is seen comes from drawing 3,000 rows, and most of the rest from the noise
     for axes in (*synthetic_table.SINGLES, *synthetic_table.PAIRS):
         moved = (
@@ -110,8 +106,8 @@ def test_the_counts_that_it_was_made_of_stand_beside_it_with_their_noise(found):
 def test_it_is_charged_once_and_kept(ledger, found, monkeypatch):
     charges = [e.facts() for e in ledger.entries("d") if e.kind == "charge"]
     assert [(each["cost"], each["systems"]) for each in charges] == [(4 * 10**9, None)]
-    monkeypatch.setattr(synthetic_table, "_draw", lambda *_: pytest.fail("drawn again"))
-    again = publish_synthetic(ledger, "d", fleet(), epsilon=4.0, bins=SMALL)
+    monkeypatch.setattr(SyntheticTable, "draw", lambda *_, **__: pytest.fail("drawn again"))
+    again = Publisher(ledger, "d").publish(SyntheticTable(4.0, fleet(), bins=SMALL))
     assert again.tables[0].rows == found.tables[0].rows
     assert again.tables[1].rows == found.tables[1].rows
     assert ledger.dataset("d").fleet_spent == 4.0
@@ -121,24 +117,24 @@ def test_it_is_charged_once_and_kept(ledger, found, monkeypatch):
 def test_a_stopped_call_is_taken_up_without_a_second_charge(ledger, monkeypatch):
     before = ledger.dataset("d").fleet_spent
     with monkeypatch.context() as patch:
-        patch.setattr(synthetic_table, "_draw", lambda *_: 1 / 0)
+        patch.setattr(SyntheticTable, "draw", lambda *_, **__: 1 / 0)
         with pytest.raises(ZeroDivisionError):
-            publish_synthetic(ledger, "d", fleet(), epsilon=0.5, bins=SMALL)
+            Publisher(ledger, "d").publish(SyntheticTable(0.5, fleet(), bins=SMALL))
     paid = ledger.dataset("d").fleet_spent
     assert paid == before + 0.5
-    assert plan_synthetic(ledger, "d", SYSTEMS, epsilon=0.5, bins=SMALL).cost == 0.0
-    publish_synthetic(ledger, "d", fleet(), epsilon=0.5, bins=SMALL)
+    assert Publisher(ledger, "d").plan(SyntheticTable(0.5, size=SYSTEMS, bins=SMALL)).cost == 0.0
+    Publisher(ledger, "d").publish(SyntheticTable(0.5, fleet(), bins=SMALL))
     assert ledger.dataset("d").fleet_spent == paid
 
 
 def test_a_plan_says_cost_and_noise_and_spends_nothing(ledger, found):
     before = ledger.dataset("d").remaining
-    plan = plan_synthetic(ledger, "d", SYSTEMS, epsilon=1.0, bins=SMALL)
+    plan = Publisher(ledger, "d").plan(SyntheticTable(1.0, size=SYSTEMS, bins=SMALL))
     assert (plan.cost, plan.remaining, plan.kept) == (1.0, before, False)
-    assert list(plan.noise) == [row[1] for row in found.tables[1].rows if row[0] == "distance"]
-    kept = plan_synthetic(ledger, "d", SYSTEMS, epsilon=4.0, bins=SMALL)
+    assert list(plan.expected) == [row[1] for row in found.tables[1].rows if row[0] == "distance"]
+    kept = Publisher(ledger, "d").plan(SyntheticTable(4.0, size=SYSTEMS, bins=SMALL))
     assert (kept.cost, kept.kept) == (0.0, True)
-    assert kept.noise["surface_tilt"] < plan.noise["surface_tilt"] / 3.0
+    assert kept.expected["surface_tilt"] < plan.expected["surface_tilt"] / 3.0
     assert ledger.dataset("d").remaining == before
 
 
@@ -161,15 +157,16 @@ def test_under_a_promise_with_delta_noise_is_gaussian_and_rho_is_charged(ledger)
     ledger.create_dataset("many", Promise(System(), 9.0, 1e-6))
     ledger.create_dataset("few", Promise(System(), 9.0))
     rho, epsilon = (
-        plan_synthetic(ledger, name, SYSTEMS, epsilon=1.0, bins=SMALL) for name in ("many", "few")
+        Publisher(ledger, name).plan(SyntheticTable(1.0, size=SYSTEMS, bins=SMALL))
+        for name in ("many", "few")
     )
     assert (rho.cost, epsilon.cost) == (0.5, 1.0)
-    assert all(rho.noise[name] < 0.5 * noise for name, noise in epsilon.noise.items())
+    assert all(rho.expected[name] < 0.5 * noise for name, noise in epsilon.expected.items())
 
 
 def test_replacing_any_row_moves_each_kind_of_counts_by_at_most_the_sensitivity():
     rows = fleet(50)
-    real = synthetic_table.cells_of(rows, BINS)
+    real = synthetic_table.bins_of_rows(rows, BINS)
     for seed in range(20):
         rng = np.random.default_rng(seed)
         other = FleetRows(
@@ -178,7 +175,7 @@ def test_replacing_any_row_moves_each_kind_of_counts_by_at_most_the_sensitivity(
             np.append(rows.surface_tilt[:-1], rng.uniform(0.0, 90.0)),
             np.append(rows.dc_capacity_kw[:-1], rng.uniform(0.0, 200.0)),
         )
-        moved = synthetic_table.cells_of(other, BINS)
+        moved = synthetic_table.bins_of_rows(other, BINS)
         for kinds in (synthetic_table.SINGLES, synthetic_table.PAIRS):
             away = [
                 synthetic_table.tally(real, a, BINS) - synthetic_table.tally(moved, a, BINS)
@@ -243,23 +240,23 @@ def test_a_model_that_cannot_be_fitted_is_told_in_one_sentence():
 def test_a_system_without_values_is_counted_like_any_other():
     gap = fleet(20)
     gap = replace(gap, surface_tilt=np.append(gap.surface_tilt[:-1], np.nan))
-    cells = cells_of(gap, BINS)
+    cells = bins_of_rows(gap, BINS)
     assert cells.shape == (3, 20)
     assert cells[:, -1].tolist() == [0, 0, 0]
-    assert (cells[:, :-1] == cells_of(fleet(20), BINS)[:, :-1]).all()
+    assert (cells[:, :-1] == bins_of_rows(fleet(20), BINS)[:, :-1]).all()
 
 
 def test_refusals_charge_nothing(ledger, found, monkeypatch):
     before = ledger.entries("d")
     with pytest.raises(ParameterError, match="at least one system"):
-        publish_synthetic(ledger, "d", fleet(0), epsilon=1.0)
+        Publisher(ledger, "d").publish(SyntheticTable(1.0, fleet(0)))
     with pytest.raises(BudgetExceeded):
-        publish_synthetic(ledger, "d", fleet(20), epsilon=7.0)
+        Publisher(ledger, "d").publish(SyntheticTable(7.0, fleet(20)))
     with pytest.raises(ParameterError):
-        publish_synthetic(ledger, "d", fleet(20), epsilon=0.0)
+        Publisher(ledger, "d").publish(SyntheticTable(0.0, fleet(20)))
     monkeypatch.setitem(sys.modules, "mbi", None)
     with pytest.raises(MissingExtra, match=r"pip install 'sunveil\[synthetic\]'"):
-        publish_synthetic(ledger, "d", fleet(20), epsilon=1.0)
+        Publisher(ledger, "d").publish(SyntheticTable(1.0, fleet(20)))
     assert ledger.entries("d") == before
 
 

@@ -1,18 +1,24 @@
 from __future__ import annotations
 
 import json
+from types import SimpleNamespace
 
 import pyarrow.parquet as parquet
+from fleet_makers import PublicSystems
 
 from sunveil.engine.constants import TYPICAL_HAZE
 from sunveil.privacy import Days
 from sunveil.publication import Publication, write_publication
 from sunveil.publication.publication_folder import NEEDED
-from sunveil.publish.system_rows import row_of, systems_question, systems_tables
+from sunveil.publish.system_rows import SystemRows, row_of, systems_tables
 from sunveil.releases import Choices, Release
 from sunveil.releases.fleet_releases import ReleaseTerms, about_system
 from sunveil.releases.release_answer import ReleasedPlane, ReleasedTracker
 from sunveil.site import Losses, Site, TimeGrid
+
+
+def question_of(about, terms):
+    return SystemRows(PublicSystems(about), terms).question(SimpleNamespace(name="d"), analyst=None)
 
 
 def test_a_question_keeps_the_digest_that_ledgers_hold():
@@ -29,17 +35,17 @@ def test_a_question_keeps_the_digest_that_ledgers_hold():
         hazes=(TYPICAL_HAZE,),
         mounts=None,
     )
-    question = systems_question(about, ReleaseTerms.of(Days(1), 4.0, choices=given))
+    question = question_of(about, ReleaseTerms.of(Days(1), 4.0, choices=given))
     digest = "508ccaff5d423e28768ac1529816ea3f109fdd4d20cebe7da4c93070f1b11ff9"
     assert question.digest("d") == digest
-    now = systems_question(about, ReleaseTerms.of(Days(1), 4.0))
+    now = question_of(about, ReleaseTerms.of(Days(1), 4.0))
     assert now.digest("d") != digest
 
 
 def rows_told() -> list[list[object]]:
     """Rows of a ridge, a tracker, one plane, and a release that tells no planes."""
     terms = ReleaseTerms.of(Days(1), 1.0)
-    question = systems_question({"a": "a"}, terms)
+    question = question_of({"a": "a"}, terms)
     ridge = ReleasedPlane(90.0, 30.0, 0.7), ReleasedPlane(270.0, 30.0, 0.3)
     drawn = [
         Release(90.0, 13.0, 5.0, terms.guarantee, terms.mechanism, release_id=name, **told)

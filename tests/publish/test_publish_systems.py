@@ -25,17 +25,12 @@ from sunveil.ledger import Ledger, Promise
 from sunveil.ledger.hash_chain import HighWaterMarks
 from sunveil.meters import MeterOptions
 from sunveil.privacy import Days, Readings, System
-from sunveil.publish import system_rows
-from sunveil.publish.system_rows import (
-    cost_of_systems,
-    plan_systems,
-    publish_systems,
-    release_systems,
-)
-from sunveil.releases import release
+from sunveil.publish.publisher import Publisher
+from sunveil.publish.system_rows import SystemRows
+from sunveil.releases import fleet_releases, release
 from sunveil.releases.candidate_frame import make_frame
 from sunveil.releases.expected_errors import typical_errors
-from sunveil.releases.fleet_releases import FrameCache, ReleaseTerms, open_fleet
+from sunveil.releases.fleet_releases import FrameCache, ReleaseTerms, open_fleet, release_systems
 from sunveil.releases.prior_and_votes import VOTE_RULES
 from sunveil.releases.release import score_record
 
@@ -84,7 +79,7 @@ def kinds(opened_fleet):
 
 def test_every_system_is_one_row_near_the_truth_under_a_random_name(fleet, systems, ledger):
     with opened(fleet, systems) as one:
-        found = publish_systems(ledger, "d", one, terms=TERMS)
+        found = Publisher(ledger, "d").publish(SystemRows(one, TERMS))
         assert one.refused == ()
     table, _ = found.tables
     names = table.column("release_id")
@@ -108,9 +103,9 @@ def test_all_are_charged_before_the_first_draw_which_no_other_thread_makes(
         seen.append((told, threading.current_thread() is threading.main_thread()))
         return real(*args, **options)
 
-    monkeypatch.setattr(system_rows, "draw_release", watch)
+    monkeypatch.setattr(fleet_releases, "draw_release", watch)
     with opened(fleet, systems) as one:
-        publish_systems(ledger, "d", one, terms=TERMS)
+        Publisher(ledger, "d").publish(SystemRows(one, TERMS))
     assert seen == [([(28 * 10**9, 6)], True)] * 6
     assert ledger.verify("d").holds
 
@@ -129,9 +124,9 @@ def test_a_run_that_is_killed_goes_on_with_what_it_drew_and_is_charged_once(
     before = [row for path in work.glob("*/drawn-*/*.json") for row in json.loads(path.read_text())]
     assert len(before) == draws
     with opened(fleet, systems, work=work) as one:
-        plan = plan_systems(ledger, "d", one, terms=TERMS)
+        plan = Publisher(ledger, "d").plan(SystemRows(one, TERMS))
         assert (plan.cost, plan.kept, plan.remaining) == (0.0, False, 2.0)
-        found = publish_systems(ledger, "d", one, terms=TERMS)
+        found = Publisher(ledger, "d").publish(SystemRows(one, TERMS))
     rows = found.tables[0].rows
     assert len(rows) == 6
     assert {tuple(row) for row in before} <= set(rows)
@@ -144,14 +139,14 @@ def test_asked_again_the_kept_answer_comes_back_whatever_the_layout(
     frame, fleet, systems, ledger, tmp_path, monkeypatch
 ):
     with opened(fleet, systems) as one:
-        first = publish_systems(ledger, "d", one, terms=TERMS)
-    monkeypatch.setattr(system_rows, "draw_release", lambda *_, **__: pytest.fail("drawn"))
+        first = Publisher(ledger, "d").publish(SystemRows(one, TERMS))
+    monkeypatch.setattr(fleet_releases, "draw_release", lambda *_, **__: pytest.fail("drawn"))
     label = MeterOptions(label="start")
     for path in write_layouts(tmp_path / "layouts", frame):
         with opened(path, systems, reading=label) as other:
             assert other.refused == ()
-            again = publish_systems(ledger, "d", other, terms=TERMS)
-            assert plan_systems(ledger, "d", other, terms=TERMS).kept
+            again = Publisher(ledger, "d").publish(SystemRows(other, TERMS))
+            assert Publisher(ledger, "d").plan(SystemRows(other, TERMS)).kept
         assert again.tables[0].rows == first.tables[0].rows
     assert len(charges(ledger)) == 1
 
@@ -159,15 +154,17 @@ def test_asked_again_the_kept_answer_comes_back_whatever_the_layout(
 def test_too_small_a_budget_refuses_all_and_leaves_nothing_behind(
     fleet, systems, ledger, tmp_path, monkeypatch
 ):
-    monkeypatch.setattr(system_rows, "draw_release", lambda *_, **__: pytest.fail("drawn"))
+    monkeypatch.setattr(fleet_releases, "draw_release", lambda *_, **__: pytest.fail("drawn"))
     large = ReleaseTerms.of(System(), 31.0, choices=CHOICES)
     work = tmp_path / "work"
     with pytest.raises(BudgetExceeded), opened(fleet, systems, work=work) as one:
-        publish_systems(ledger, "d", one, terms=large)
+        Publisher(ledger, "d").publish(SystemRows(one, large))
     assert charges(ledger) == []
     assert not work.exists()
     with pytest.raises(ParameterError, match="protects only"):
-        cost_of_systems(ledger, "d", ReleaseTerms.of(Days(1), 1.0))
+        Publisher(ledger, "d").affordable(
+            ReleaseTerms.of(Days(1), 1.0).guarantee, ReleaseTerms.of(Days(1), 1.0).mechanism
+        )
 
 
 @pytest.mark.parametrize("value", [np.nan, np.inf, -999.0])
@@ -184,7 +181,7 @@ def test_who_is_released_does_not_depend_on_any_reading(
             for each in (one, two)
         ]
         assert told[0] == told[1]
-        assert len(publish_systems(ledger, "d", two, terms=TERMS).tables[0].rows) == 6
+        assert len(Publisher(ledger, "d").publish(SystemRows(two, TERMS)).tables[0].rows) == 6
 
 
 def test_a_row_without_a_time_is_no_row_with_or_without_a_reading(frame, systems, tmp_path):
@@ -344,4 +341,4 @@ def test_a_fleet_that_changes_while_it_is_read_is_noticed(frame, systems, ledger
     with opened(folder, systems) as one:
         (folder / "a1.parquet").write_bytes((folder / "a2.parquet").read_bytes())
         with pytest.raises(SourceError, match="was changed"):
-            publish_systems(ledger, "d", one, terms=TERMS)
+            Publisher(ledger, "d").publish(SystemRows(one, TERMS))

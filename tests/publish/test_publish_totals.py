@@ -7,8 +7,8 @@ from hypothesis import given
 
 from sunveil.errors import ParameterError
 from sunveil.privacy.discrete_noise import Spending
-from sunveil.publication.published_tables import groups_of
 from sunveil.publish.capacity_cap import LOWEST_KW, ClipRule, ladder
+from sunveil.publish.noisy_counts import groups_of
 from sunveil.publish.totals_and_quantiles import (
     DrawnTotals,
     draw_clipped_totals,

@@ -9,7 +9,6 @@ from reproduction.conjectures import (
     any_change,
     clearest_days,
     clearness_ranks,
-    conjectures,
     light_and_power,
 )
 
@@ -37,9 +36,3 @@ def test_ranks_count_the_clearer_days_of_a_group():
     assert len(ranks) == len(experiment.score.days) == 12
     assert ((ranks >= 1) & (ranks <= sizes)).all()
     assert str(ranks.max()) in clearest_days(experiment).measured
-
-
-def test_every_conjecture_has_its_section_and_its_subjects():
-    told = conjectures([small_experiment()])
-    assert [each.section for each in told] == ["II-A", "II-A", "II-A", "II-C"]
-    assert all([name for name, _ in each.subjects] == ["simulated"] for each in told)

@@ -4,7 +4,6 @@ import json
 from dataclasses import replace
 
 import numpy as np
-import pandas as pd
 import pytest
 
 from reproduction.figure4 import (
@@ -13,7 +12,6 @@ from reproduction.figure4 import (
     HomeFleet,
     capacity_and_peak,
     capacity_statement,
-    daily_peaks,
     simulate_homes,
 )
 from sunveil.plots.style import embedded
@@ -35,35 +33,6 @@ def test_a_fleet_is_of_homes_spread_over_california(fleet: HomeFleet) -> None:
     assert (fleet.low <= fleet.peak).all()
     assert (fleet.peak <= fleet.high).all()
     assert (fleet.high < 1.1 * fleet.capacity).all()
-
-
-def test_the_same_seed_gives_the_same_fleet(fleet: HomeFleet) -> None:
-    assert np.array_equal(simulate_homes(40, seed=3).peak, fleet.peak)
-
-
-def test_days_are_california_s_and_whole() -> None:
-    # from 06:00 in California, so that the first day is not whole
-    times = pd.date_range("2016-06-01T14:00Z", periods=24 * 3, freq="h")
-    power = pd.Series(0.0, index=times)
-    power["2016-06-01T20:00Z"] = 9.0  # of the first day
-    power["2016-06-02T23:00Z"] = 2.0  # 15:00 there
-    power["2016-06-03T01:00Z"] = 3.0  # 17:00 there, the same day
-    power["2016-06-03T20:00Z"] = 4.0
-    assert list(daily_peaks(power)) == [3.0, 4.0]
-
-
-def made(capacity: list[float], peak: list[float]) -> HomeFleet:
-    peaks = np.array(peak)
-    days = np.column_stack([0.5 * peaks, peaks, 1.2 * peaks])
-    return HomeFleet(("Chino",) * len(peak), np.array(capacity), peaks, *days[:, ::2].T, days)
-
-
-def test_quarters_are_of_equal_size_and_in_order() -> None:
-    fleet = made([float(n) for n in range(1, 9)], [8.0, 7.0, 6.0, 5.0, 4.0, 3.0, 2.0, 1.0])
-    assert list(fleet.quarter) == [3, 3, 2, 2, 1, 1, 0, 0]
-    assert fleet.rank_correlation == pytest.approx(-1.0)
-    assert fleet.agreeing == 0.0
-    assert capacity_statement(fleet).holds is False
 
 
 def test_the_statement_says_what_was_counted(fleet: HomeFleet) -> None:

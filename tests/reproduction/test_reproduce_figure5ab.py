@@ -6,45 +6,17 @@ import numpy as np
 import pytest
 from experiment_makers import LONG, SHORT, private_experiment, small_experiment
 
-from reproduction.answers import is_near
 from reproduction.figure5ab import (
     posterior_map,
     regret_curves,
     regret_growth,
     sampled_hexagons,
 )
-from reproduction.fleet_search import any_so_far, best_so_far, fleet_search
-from reproduction.hexagons import ASPECT, HEIGHT, WIDTH, hexagons
+from reproduction.fleet_search import fleet_search
+from reproduction.hexagons import HEIGHT, WIDTH, hexagons
 from sunveil.paper.fit import paper_grid
 from sunveil.paper.grid_and_bayesian_search import SearchSettings
 from sunveil.plots.style import PRIVATE
-from sunveil.site import Plane
-
-
-def distance(azimuth: float, tilt: float) -> np.ndarray:
-    """Return how far the middles of the regions are, on paper and around the compass."""
-    cells = hexagons()
-    along = np.abs(cells.surface_azimuth - azimuth)
-    along = np.minimum(along, 360.0 - along)
-    return np.hypot(along, ASPECT * (cells.surface_tilt - tilt))
-
-
-@pytest.mark.parametrize(
-    ("azimuth", "tilt"), [(0.0, 0.0), (359.4, 44.0), (359.9, 3.0), (272.0, 18.0), (181.0, 90.0)]
-)
-def test_a_plane_lies_in_the_region_whose_middle_is_nearest(azimuth, tilt):
-    found = hexagons().of(np.array([azimuth]), np.array([tilt]))[0]
-    apart = distance(azimuth, tilt)
-    assert apart[found] == pytest.approx(apart.min(), abs=1e-9)
-
-
-def test_regions_are_regular_on_paper():
-    cells = hexagons()
-    middle = 36 * 10 + 18
-    apart = distance(cells.surface_azimuth[middle], cells.surface_tilt[middle])
-    # six neighbours, all one width away, and nothing nearer
-    assert np.sort(apart)[1:7] == pytest.approx(WIDTH)
-    assert np.sort(apart)[7] > 1.5 * WIDTH
 
 
 def test_regions_share_the_papers_candidates_almost_evenly():
@@ -54,20 +26,6 @@ def test_regions_share_the_papers_candidates_almost_evenly():
     even = WIDTH * HEIGHT
     assert counts.min() >= 0.8 * even
     assert counts.max() <= 1.2 * even
-
-
-def test_both_sides_of_north_share_a_region():
-    found = hexagons().of(np.array([358.0, 359.9, 0.0, 1.0]), np.full(4, 6.0))
-    assert len(set(found.tolist())) == 1
-
-
-def test_the_mean_of_a_region_is_that_of_its_candidates():
-    grid = paper_grid()
-    values = np.random.default_rng(0).normal(size=len(grid))
-    cells = hexagons()
-    mean = cells.mean(grid.surface_azimuth, grid.surface_tilt, values=values)
-    inside = cells.of(grid.surface_azimuth, grid.surface_tilt) == 300
-    assert mean[300] == pytest.approx(values[inside].mean())
 
 
 def test_the_posterior_map_holds_the_long_runs_mean():
@@ -121,24 +79,6 @@ def test_figures_of_somebodys_readings_say_so(make):
     assert PRIVATE in [text.get_text() for text in artefact.figure.texts]
     assert artefact.data["private"]
     assert PRIVATE not in [text.get_text() for text in make(small_experiment()).figure.texts]
-
-
-def test_near_wraps_around_north():
-    grid = paper_grid()
-    near = is_near(grid, Plane(355.0, 20.0))
-    inside = {
-        (a, t) for a, t in zip(grid.surface_azimuth[near], grid.surface_tilt[near], strict=True)
-    }
-    assert len(inside) == 21 * 13
-    assert (5.0, 26.0) in inside
-    assert (6.0, 20.0) not in inside
-
-
-def test_the_best_so_far_keeps_the_first_of_equals():
-    scores = np.array([-3.0, -1.0, -2.0, -1.0, -0.5])
-    flags = np.array([True, False, True, True, True])
-    assert best_so_far(scores, flags).tolist() == [True, False, False, False, True]
-    assert any_so_far(np.array([False, True, False])).tolist() == [False, True, True]
 
 
 def test_a_fleets_search_counts_the_systems_found():

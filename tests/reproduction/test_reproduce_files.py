@@ -3,13 +3,12 @@ from __future__ import annotations
 import json
 import stat
 import xml.etree.ElementTree as ET
-from dataclasses import replace
 
 import pytest
 
 from reproduction.artefact import Artefact
-from reproduction.files import check_folder, make_folder, write_artefact
-from sunveil.errors import ParameterError, SunveilError
+from reproduction.files import write_artefact
+from sunveil.errors import SunveilError
 from sunveil.plots.style import loose_figure
 
 
@@ -50,16 +49,6 @@ def test_numbers_that_json_does_not_know_leave_no_file_at_all(tmp_path):
     assert not list(tmp_path.iterdir())
 
 
-def test_an_interrupt_while_drawing_leaves_no_file_at_all(tmp_path):
-    class Interrupted(type(artefact().figure)):  # type: ignore[misc]
-        def savefig(self, *_: object, **__: object) -> None:
-            raise KeyboardInterrupt
-
-    with pytest.raises(KeyboardInterrupt):
-        write_artefact(tmp_path, replace(artefact(), figure=Interrupted()))
-    assert not list(tmp_path.iterdir())
-
-
 def test_files_of_private_readings_are_for_their_owner_only(tmp_path):
     for path in write_artefact(tmp_path, artefact(), private=True):
         assert stat.S_IMODE(path.stat().st_mode) == 0o600
@@ -70,19 +59,3 @@ def test_a_file_that_cannot_be_written_is_said_in_one_sentence(tmp_path):
     with pytest.raises(SunveilError, match=r"line\.svg cannot be written"):
         write_artefact(tmp_path, artefact())
     assert sorted(path.name for path in tmp_path.iterdir()) == ["line.png", "line.svg"]
-
-
-def test_a_folder_is_made_with_those_above_it_and_checking_makes_none(tmp_path):
-    new = tmp_path / "a" / "b"
-    check_folder(new)
-    assert not list(tmp_path.iterdir())
-    assert make_folder(new).is_dir()
-    assert make_folder(new) == new
-
-
-def test_a_folder_that_is_a_file_is_refused(tmp_path):
-    (tmp_path / "taken").write_text("")
-    for out in (tmp_path / "taken", tmp_path / "taken" / "below"):
-        for check in (check_folder, make_folder):
-            with pytest.raises(ParameterError, match="taken is a file"):
-                check(out)

@@ -5,7 +5,7 @@ import pytest
 from experiment_makers import small_experiment
 
 from reproduction.figure4 import HomeFleet
-from reproduction.scope import rule_of_fifteen, scope, subject_list
+from reproduction.scope import rule_of_fifteen, scope
 
 
 @pytest.fixture(scope="module")
@@ -29,8 +29,3 @@ def test_what_lies_beyond_the_experiment_is_told_with_numbers(fleet):
     # half of it faces each way: no plane that is found faces either
     pair = dict(next(each for each in told.values() if each.subjects).subjects)["two planes"]
     assert "(270°, 18°)" not in pair.numbers["maximiser"]
-
-
-def test_subjects_are_named_as_plain_json():
-    (told,) = subject_list([small_experiment().subject])
-    assert (told["name"], told["group"], told["private"]) == ("simulated", "month", False)

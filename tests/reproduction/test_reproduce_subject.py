@@ -49,19 +49,6 @@ def test_a_system_of_a_file_is_private_and_on_its_declared_clock(tmp_path):
     assert "every day looks clear" in subject.words
 
 
-def test_weather_of_a_part_of_the_readings_is_said_to_be(tmp_path):
-    path = write(tmp_path / "one.csv", {"a": 1.0})
-    hours = pd.date_range("2019-06-10", "2019-06-20", freq="h", tz="UTC")
-    light = np.maximum(0.0, np.sin((hours.hour - 13) / 12 * np.pi))
-    sky = pd.DataFrame({"ghi": 900 * light, "dni": 800 * light, "dhi": 100 * light}, index=hours)
-    sky.round(1).to_csv(tmp_path / "sky.csv", index_label="time")
-    options = MeterOptions(timezone="UTC-07:00")
-    subject = meter_subject(path, HERE, weather=str(tmp_path / "sky.csv"), options=options)
-    assert "weather from sky.csv for 2019-06-10 to 2019-06-20 of it" in subject.words
-    assert "every day looks clear" not in subject.words
-    assert "reported" not in subject.words
-
-
 def test_a_file_of_several_systems_needs_a_name_and_a_right_one(tmp_path):
     path = write(tmp_path / "two.csv", {"a": 1.0, "b": 2.0})
     options = MeterOptions(timezone="UTC-07:00")

@@ -1,7 +1,6 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
 
 import gp_oracle
 import numpy as np
@@ -25,7 +24,6 @@ from sunveil.simulate import simulate_fleet
 from sunveil.site import Plane
 
 AIM = Plane(200.0, 30.0)
-Score = Callable[[Grid], np.ndarray]
 
 
 def hill(grid: Grid) -> np.ndarray:
@@ -56,7 +54,7 @@ def test_the_picks_are_those_of_a_loop_with_scikit_learn(grid, wrap):
 
 def test_within_a_hundred_steps_it_is_near_the_maximiser_of_the_paper_s_fit_score():
     candidates = paper_grid()
-    for _, power, weather in simulate_fleet(3, seed=61, sky_minutes=10):
+    for _, power, weather in simulate_fleet(2, seed=61, sky_minutes=30):
         score = paper_score(from_pandas(power, system_id="one", label="start"), weather)
         exhaustive = search_exhaustive(candidates, score)
         settings = SearchSettings(steps=100, warm_start=0)
@@ -67,10 +65,6 @@ def test_within_a_hundred_steps_it_is_near_the_maximiser_of_the_paper_s_fit_scor
         assert abs(turned) <= 10.0
         assert abs(found.best.surface_tilt - best.surface_tilt) <= 6.0
         assert (found.regret >= 0.0).all()
-
-
-def test_the_acquisition_is_the_mean_and_so_many_deviations():
-    np.testing.assert_allclose(ucb(np.array([1.0, -2.0]), np.array([0.25, 0.0]), 9.0), [2.5, -2.0])
 
 
 def test_confidence_widens_with_every_look_counting_the_warm_start(grid):
@@ -111,20 +105,6 @@ def test_regret_is_what_the_optimum_is_better_by_and_adds_up(grid):
     assert found.cumulative_regret[-1] == pytest.approx(found.regret.sum())
 
 
-def test_rounding_of_the_optimum_makes_no_regret_negative(grid):
-    optimum = float(np.nextafter(hill(grid).max(), -1.0))
-    where = (int(hill(grid).argmax()),)
-    found = search_bayesian(grid, hill, settings=SearchSettings(warm_start=where), optimum=optimum)
-    assert (found.regret >= 0.0).all()
-
-
-def test_without_a_known_optimum_regret_is_to_the_best_that_was_seen(grid):
-    found = search_bayesian(grid, hill, settings=SearchSettings(steps=5))
-    assert found.optimum is None
-    assert found.regret.min() == 0.0
-    assert found.regret.max() == pytest.approx(found.scores.max() - found.scores.min())
-
-
 def test_a_warm_start_by_number_is_seeded_and_has_no_repeats(grid):
     def warm(seed: int) -> list[int]:
         found = search_bayesian(
@@ -142,27 +122,11 @@ def test_a_warm_start_by_index_is_looked_at_first_and_in_order(grid):
     assert found.warm == 4
 
 
-def test_a_grid_of_one_candidate_is_looked_at_again_and_again():
-    found = search_bayesian(
-        plane_grid(360.0, 90.0, highest_tilt=0.0),
-        hill,
-        settings=SearchSettings(steps=20, warm_start=1),
-    )
-    assert found.points.tolist() == [0] * 21
-    assert found.mean[0] == pytest.approx(found.scores[0], abs=1e-6)
-
-
 def test_wrap_lets_what_was_seen_at_359_speak_for_0():
     candidates = plane_grid(1.0, 90.0, highest_tilt=0.0)
     for wrap, farthest in ((False, 0), (True, 179)):
         settings = SearchSettings(steps=1, warm_start=(359,), kernel=Kernel(wrap=wrap))
         assert search_bayesian(candidates, hill, settings=settings).points[-1] == farthest
-
-
-def test_scores_are_taken_as_they_are_unless_a_scaling_is_asked_for(grid):
-    found = search_bayesian(grid, hill, settings=SearchSettings(steps=5))
-    assert found.scaling == Scaling(0.0, 1.0, ScalingSource.NONE)
-    np.testing.assert_array_equal(found.likelihood, found.mean)
 
 
 def test_a_public_scaling_is_named_and_undone(grid):
@@ -182,19 +146,6 @@ def test_a_scaling_by_the_scores_is_named_data_dependent_and_hides_them(grid):
     assert found.scaling.source is ScalingSource.DATA
     assert (found.scaling.centre, found.scaling.spread) == (first.mean(), first.std())
     assert not any(digit in repr(found.scaling) for digit in "0123456789")
-
-
-def test_equal_scores_are_standardised_without_dividing_by_zero(grid):
-    settings = SearchSettings(steps=5, scaling=None)
-    found = search_bayesian(grid, lambda part: np.full(len(part), -0.3), settings=settings)
-    assert (found.scaling.centre, found.scaling.spread) == (pytest.approx(-0.3), 1.0)
-    assert np.isfinite(found.mean).all()
-
-
-def test_a_result_shows_sizes_and_no_scores(grid):
-    found = search_bayesian(grid, hill, settings=SearchSettings(steps=5))
-    assert repr(found) == "BayesResult(15 of 648 candidates, private)"
-    assert repr(Scaling.public(-1.0, 0.25)) == "Scaling(-1, 0.25, public)"
 
 
 @pytest.mark.parametrize(
@@ -247,17 +198,6 @@ def test_settings_that_do_not_fit_the_grid_are_refused_before_any_look(grid, giv
         search_bayesian(whole, unasked, settings=SearchSettings(**given))
 
 
-def test_an_empty_grid_is_refused():
-    with pytest.raises(ParameterError, match="at least one"):
-        Grid(np.array([]), np.array([]))
-
-
-@pytest.mark.parametrize("warm", [0, 1])
-def test_standardising_needs_a_warm_start_of_two(grid, warm):
-    with pytest.raises(ParameterError, match="at least two"):
-        search_bayesian(grid, hill, settings=SearchSettings(warm_start=warm, scaling=None))
-
-
 @pytest.mark.parametrize("value", [math.nan, math.inf, -math.inf])
 @pytest.mark.parametrize("warm", [0, 10])
 def test_a_score_that_is_no_number_is_refused(grid, value, warm):
@@ -265,16 +205,3 @@ def test_a_score_that_is_no_number_is_refused(grid, value, warm):
         search_bayesian(
             grid, lambda part: np.full(len(part), value), settings=SearchSettings(warm_start=warm)
         )
-
-
-@pytest.mark.parametrize(
-    ("centre", "spread"), [(math.nan, 1.0), (0.0, 0.0), (0.0, -1.0), (0.0, math.inf)]
-)
-def test_a_scaling_that_cannot_be_undone_is_refused(centre, spread):
-    with pytest.raises(ParameterError, match=r"finite centre and a finite spread|nan is"):
-        Scaling.public(centre, spread)
-
-
-def test_a_scaling_without_a_source_is_refused():
-    with pytest.raises(ParameterError, match="must name its source"):
-        Scaling(-0.4, 0.2)

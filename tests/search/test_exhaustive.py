@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from sunveil.grids import Grid, plane_grid
-from sunveil.paper.grid_and_bayesian_search import SearchResult, blocks, search_exhaustive
+from sunveil.paper.grid_and_bayesian_search import blocks, search_exhaustive
 from sunveil.site import Plane
 
 
@@ -49,11 +49,3 @@ def test_blocks_hold_every_candidate_once_and_in_order():
     )
     covered = np.concatenate([np.arange(len(grid))[piece] for piece, _ in pieces])
     np.testing.assert_array_equal(covered, np.arange(len(grid)))
-
-
-def test_of_equal_scores_the_first_candidate_wins():
-    grid = plane_grid(90.0, 45.0)
-    assert search_exhaustive(grid, lambda part: np.zeros(len(part))).best_index == 0
-    scores = np.zeros(len(grid))
-    scores[[3, 5]] = 1.0
-    assert SearchResult(grid, scores).best_index == 3

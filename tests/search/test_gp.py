@@ -67,14 +67,6 @@ def test_before_any_observation_the_posterior_is_the_prior():
     assert (posterior.variance == 1.0).all()
 
 
-def test_one_observation_gives_the_posterior_computed_by_hand():
-    points = np.array([[0.0, 0.0], [1.0, 0.0]])
-    posterior = after(points, [(0, -0.6)], jitter=0.25)
-    assert len(posterior) == 1
-    np.testing.assert_allclose(posterior.mean, [-0.48, -0.48 * math.exp(-1.0)])
-    np.testing.assert_allclose(posterior.variance, [0.2, 1.0 - 0.8 * math.exp(-2.0)])
-
-
 @pytest.mark.parametrize("jitter", [1e-12, 1e-6])
 def test_a_point_may_be_seen_three_hundred_times(jitter):
     points = lay(Kernel())
@@ -84,13 +76,6 @@ def test_a_point_may_be_seen_three_hundred_times(jitter):
     assert (posterior.variance <= 1.0).all()
     assert posterior.mean[5] == pytest.approx(-0.3, abs=1e-6)
     assert posterior.variance[5] <= 1e-6
-
-
-def test_rounding_makes_no_variance_negative():
-    """After three thousand looks the variance is far below what rounding can tell from zero."""
-    posterior = after(lay(Kernel()), [(5, -0.3)] * 3000, 1e-12)
-    assert (posterior.variance >= 0.0).all()
-    assert posterior.mean[5] == pytest.approx(-0.3, abs=1e-6)
 
 
 @pytest.mark.parametrize("other", [1, 4, 8])
@@ -124,12 +109,6 @@ def test_the_correlation_at_one_length_scale_is_one_over_e(wrap):
     expected = [1.0, math.exp(-1.0), math.exp(-1.0), math.exp(-2.0)]
     # a chord of two degrees is 0.005% shorter than its arc
     np.testing.assert_allclose(rbf(points[0], points), expected, rtol=2e-4 if wrap else 1e-12)
-
-
-def test_the_default_length_scale_is_one_radian():
-    places = np.array([(0.0, 0.0), (math.degrees(1.0), 0.0), (0.0, math.degrees(0.5))])
-    points = lay(Kernel(), places)
-    np.testing.assert_allclose(rbf(points[0], points), np.exp([0.0, -1.0, -0.25]))
 
 
 def test_wrap_puts_359_next_to_0_and_180_farthest_from_it():
@@ -188,8 +167,3 @@ def test_a_delta_that_is_no_probability_is_refused(delta):
 def test_a_jitter_out_of_range_is_refused(jitter):
     with pytest.raises(ParameterError, match="jitter must be"):
         Posterior(lay(Kernel()), capacity=1, jitter=jitter)
-
-
-def test_more_than_fits_in_memory_is_refused_before_it_is_asked_for():
-    with pytest.raises(ParameterError, match="take fewer steps or a coarser grid"):
-        Posterior(lay(Kernel()), capacity=grid_and_bayesian_search.MOST_NUMBERS)

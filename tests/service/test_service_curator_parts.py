@@ -20,7 +20,7 @@ from sunveil.ledger import Promise
 from sunveil.ledger.hash_chain import GENESIS, Entry
 from sunveil.meters import MeterOptions
 from sunveil.privacy import Days, Guarantee, Readings, System
-from sunveil.publication.published_tables import groups_of
+from sunveil.publish.noisy_counts import groups_of
 from sunveil.releases.fleet_releases import ReleaseTerms
 from sunveil.service.curator.datasets import public_groups
 from sunveil.service.curator.figures import (

@@ -8,21 +8,22 @@ import pytest
 
 from sunveil.simulate import (
     CLEAN_FLEET,
-    REAL_FLEET,
     FaultRates,
     SimulatedSky,
     daylight_saving_stamps,
     fast_clock,
     simulate_power,
 )
-from sunveil.simulate.block_power import TOLERANCE, CellDaylight, block_power
+from sunveil.simulate.block_power import CellDaylight, block_power
 from sunveil.simulate.fault_rates import US, SimulatedClock
 from sunveil.simulate.places import SimulatedCell
 from sunveil.simulate.roster import CLOCKS, SimulatedRoster, clock_sources, draw_roster
-from sunveil.simulate.simulated_sky import SunPath, interval_middles, simulate_true_sky
+from sunveil.simulate.simulated_sky import SunPath, interval_middles
 from sunveil.site import Site
 
 CELL = SimulatedCell(0, "here", Site(39.7, -105.2, 1795.0), "America/Denver", US, systems=24)
+# of the block against pvlib, over the capacity
+TOLERANCE = 1e-6
 # the sky of the fixtures
 STEP = 10
 
@@ -117,17 +118,6 @@ def test_the_interval_may_be_half_an_hour(mixed_sky):
     assert np.max(np.abs(found[1] - exact)) < TOLERANCE * roster.dc_capacity_kw[1]
 
 
-def test_all_kinds_of_a_fleet_are_drawn():
-    roster = drawn(replace(REAL_FLEET, trackers=0.2), systems=400)
-    assert set(roster.tracker) == {0, 1, 2}
-    assert set(roster.clock) == set(range(len(CLOCKS)))
-    assert 0 < np.sum(roster.first_share < 1.0) < 100
-    assert not np.any((roster.first_share < 1.0) & (roster.tracker > 0))
-    assert 0 < np.sum(~np.isnan(roster.shade_azimuth)) < 100
-    assert 200 < np.sum(roster.skyline.any(axis=1)) < 330
-    assert 0 < np.sum(~np.isnan(roster.clock_step)) < 40
-
-
 def stamped(clock: SimulatedClock, sky: SimulatedSky) -> tuple[pd.Series, pd.Series]:
     """Return what a system's meter says by a clock, and what it would by a right one."""
     right = drawn(CLEAN_FLEET, systems=1)
@@ -158,22 +148,6 @@ def test_half_an_hour_mixes_the_halves_of_two_readings(mixed_sky):
     found, _ = stamped(SimulatedClock.HALF_HOUR_FAST, mixed_sky)
     halves = by_pvlib(drawn(CLEAN_FLEET, systems=1), 0, mixed_sky, interval=30).to_numpy()
     assert np.allclose(found[1:], (halves[1:-1:2] + halves[2::2]) / 2.0, atol=1e-4)
-
-
-def test_stamps_at_the_middle_are_half_an_interval_late(mixed_sky):
-    halves, _ = stamped(SimulatedClock.HALF_HOUR_FAST, mixed_sky)
-    middles, _ = stamped(SimulatedClock.LABEL_MIDDLE, mixed_sky)
-    assert np.array_equal(middles.to_numpy(), halves.to_numpy(), equal_nan=True)
-
-
-def test_half_a_step_of_the_sky_is_the_mean_of_its_neighbours(mixed_sky):
-    right = drawn(CLEAN_FLEET, systems=1)
-    code = np.array([CLOCKS.index(SimulatedClock.LABEL_MIDDLE)])
-    found = by_block(replace(right, clock=code, later_clock=code), mixed_sky, interval=30)[0]
-    # the middle of half an hour is a step and a half of ten minutes
-    fine = by_pvlib(right, 0, mixed_sky, interval=10).to_numpy()
-    both = (np.roll(fine, 1) + np.roll(fine, 2)) / 2.0
-    assert np.allclose(found[1:], both.reshape(-1, 3).mean(axis=1)[1:], atol=1e-4)
 
 
 def test_a_clock_may_step_within_the_record(mixed_sky):
@@ -219,14 +193,6 @@ def test_the_sun_over_many_places_is_pvlib_s(site):
     sun = site.sun(times)
     assert np.max(np.abs(zenith - sun["apparent_zenith"])) < 1e-9
     assert np.max(np.abs(azimuth - sun["azimuth"])) < 1e-9
-
-
-def test_a_sky_is_the_same_with_the_sun_made_before():
-    times = interval_middles(2019, 60)
-    alone = simulate_true_sky(CELL.site, 2019, seed=4, step_minutes=60)
-    shared = simulate_true_sky(CELL.site, 2019, seed=4, step_minutes=60, path=SunPath.of(times))
-    assert np.allclose(alone.weather.dni, shared.weather.dni, atol=1e-6)
-    assert np.array_equal(alone.clear_index, shared.clear_index)
 
 
 def test_south_of_the_equator_systems_face_north():

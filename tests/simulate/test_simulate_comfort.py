@@ -57,31 +57,3 @@ def test_cooling_follows_heat_and_heating_cold(times, homes):
         assert loads[row, mild].max() == 0.0
     assert np.all(loads.max(axis=1) <= comfort.most_kw * (1.0 + 1e-6))
     assert np.all((cooling > 0.0) == (comfort.cooling > 0.0))
-
-
-def test_machines_that_cycle_use_as_much(times, homes):
-    used = np.ones((HOMES, times.days))
-    means = []
-    for cycles in (True, False):
-        same = replace(homes, cycles=np.full(HOMES, cycles))
-        loads = np.zeros((HOMES, len(times.air)), dtype=np.float32)
-        comfort = find_comfort(same, times, US)
-        add_comfort(loads, times, same, comfort, used=used)
-        means.append(loads.mean(axis=1))
-        runs = loads[(comfort.cooling > 0.0) | (comfort.heating > 0.0)]
-        assert (np.mean((runs > 0.0) & (runs < 0.99 * runs.max(axis=1)[:, None])) > 0.05) != cycles
-    assert np.allclose(*means, atol=2e-3)
-
-
-def test_some_homes_cool_by_the_sun(times, homes):
-    comfort = find_comfort(homes, warmer(times, 3.0), US)
-    loads = np.zeros((HOMES, len(times.air)), dtype=np.float32)
-    smooth = replace(homes, cycles=np.zeros(HOMES, dtype=bool))
-    add_comfort(loads, warmer(times, 3.0), smooth, comfort, used=np.ones((HOMES, times.days)))
-    noon = times.sun > 0.6
-    shares = loads[:, noon].sum(axis=1) / np.maximum(loads.sum(axis=1), 1e-9)
-    cools = (comfort.cooling > 0.0) & (comfort.heating == 0.0)
-    assert (
-        shares[cools & (homes.sunny > 5.0)].mean()
-        > 1.15 * shares[cools & (homes.sunny < 1.0)].mean()
-    )

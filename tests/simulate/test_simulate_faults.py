@@ -4,14 +4,10 @@ import numpy as np
 import pandas as pd
 import pytest
 
+from benchmarks.stressed_systems import missing_and_snow
 from sunveil.simulate import (
-    SystemTruth,
-    clipped,
     daylight_saving_stamps,
     fast_clock,
-    missing_and_snow,
-    summer_only,
-    western_horizon,
 )
 
 
@@ -19,17 +15,6 @@ from sunveil.simulate import (
 def year() -> pd.Series:
     index = pd.date_range("2019-01-01", "2020-01-01", freq="h", tz="UTC", inclusive="left")
     return pd.Series(np.arange(1.0, len(index) + 1.0), index=index, name="meter")
-
-
-def test_clipping_changes_the_inverter_alone(south_roof: SystemTruth) -> None:
-    truth = clipped(south_roof, 1.7)
-    assert truth.dc_ac_ratio == 1.7
-    assert (truth.planes, truth.dc_capacity_kw) == (south_roof.planes, south_roof.dc_capacity_kw)
-
-
-def test_the_western_horizon_stands_in_the_west() -> None:
-    heights = western_horizon(35.0)(np.array([0.0, 90.0, 180.0, 181.0, 270.0, 359.0]))
-    np.testing.assert_array_equal(heights, [0.0, 0.0, 0.0, 35.0, 35.0, 35.0])
 
 
 def test_daylight_saving_moves_the_stamps_of_summer_by_an_hour(year: pd.Series) -> None:
@@ -44,22 +29,11 @@ def test_daylight_saving_moves_the_stamps_of_summer_by_an_hour(year: pd.Series) 
     assert len(faulty) == len(year) - 1
 
 
-def test_daylight_saving_leaves_a_place_without_it_alone(year: pd.Series) -> None:
-    same = daylight_saving_stamps(year, "America/Phoenix")
-    pd.testing.assert_series_equal(same, year, check_freq=False)
-
-
 def test_a_fast_clock_stamps_late(year: pd.Series) -> None:
     faulty = fast_clock(year, 60)
     noon = pd.Timestamp("2019-05-01 12:00", tz="UTC")
     assert faulty[noon + pd.Timedelta(hours=1)] == year[noon]
     assert len(faulty) == len(year)
-
-
-def test_summer_is_june_to_august(year: pd.Series) -> None:
-    short = summer_only(year)
-    assert set(short.index.month) == {6, 7, 8}
-    assert len(short) == 92 * 24
 
 
 def test_days_go_missing_whole_and_snow_falls_in_winter_only(year: pd.Series) -> None:
@@ -82,7 +56,3 @@ def test_days_go_missing_whole_and_snow_falls_in_winter_only(year: pd.Series) ->
 def test_the_same_seed_breaks_a_record_in_the_same_places(year: pd.Series) -> None:
     pd.testing.assert_series_equal(missing_and_snow(year, seed=3), missing_and_snow(year, seed=3))
     assert not missing_and_snow(year, seed=3).equals(missing_and_snow(year, seed=4))
-
-
-def test_a_record_without_winter_gets_no_snow(year: pd.Series) -> None:
-    assert (missing_and_snow(summer_only(year), seed=3) > 0.0).all()

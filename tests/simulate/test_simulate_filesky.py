@@ -59,16 +59,6 @@ def test_light_keeps_its_parts_together(typical):
     assert np.max(np.abs(weather.ghi - weather.dhi - weather.dni * cosine)) < 1e-6
 
 
-def test_a_clear_hour_has_a_clear_sky_s_curve_within_it(clear):
-    found = sky_from_weather(clear, 2016, step_minutes=15).weather
-    fine = clearsky(GOLDEN, "2016-06-01", "2016-06-05", cache=None)
-    at = found.times.get_indexer(fine.times)
-    there = (at >= 0) & (fine.ghi > 100.0)
-    assert there.sum() > 40
-    for name, error in (("ghi", 8.0), ("dni", 25.0)):
-        assert np.max(np.abs(getattr(found, name)[at] - getattr(fine, name))[there]) < error
-
-
 def test_the_sun_is_that_of_the_site_asked_for(clear):
     near = Site(39.9, -105.0, 1600.0)
     sky = sky_from_weather(clear, 2016, site=near, step_minutes=60)
@@ -95,19 +85,6 @@ def test_the_year_of_a_file_is_its_own(typical, clear):
 def test_a_year_that_the_file_does_not_cover_is_refused(clear, year):
     with pytest.raises(WeatherError, match=f"not of all {year}"):
         FleetSpec.of(2, weather=clear, year=year)
-
-
-def test_half_a_year_is_refused(clear):
-    with pytest.raises(WeatherError, match="whole year"):
-        FleetSpec.of(2, weather=clear.between("2016-01-01", "2016-07-01"))
-
-
-def test_systems_stand_about_the_weather_s_site(clear):
-    spec = FleetSpec.of(300, weather=clear)
-    assert len(spec.cells) == 3
-    for cell in spec.cells:
-        assert abs(cell.site.latitude - GOLDEN.latitude) < 1.5
-        assert abs(cell.site.longitude - GOLDEN.longitude) < 1.5
 
 
 def test_sites_far_from_the_weather_are_refused(clear):

@@ -1,15 +1,12 @@
 from __future__ import annotations
 
-from dataclasses import replace
-
 import numpy as np
 import pytest
 
-from sunveil.simulate import CLEAN_FLEET, REAL_FLEET
+from sunveil.simulate import REAL_FLEET
 from sunveil.simulate.simulated_sky import (
     SkyTraits,
     SolarCalendar,
-    draw_smog,
     draw_traits,
     draw_turbidity,
     interval_middles,
@@ -17,7 +14,6 @@ from sunveil.simulate.simulated_sky import (
     simulate_true_sky,
 )
 from sunveil.site import Site
-from sunveil.weather.climate_normals import climate_temperature
 
 HEBEI = Site(38.18, 117.46, 5.0)
 
@@ -26,10 +22,6 @@ HEBEI = Site(38.18, 117.46, 5.0)
 def calendar() -> SolarCalendar:
     times = interval_middles(2019, 60)
     return SolarCalendar.of(times, latitude=HEBEI.latitude, longitude=HEBEI.longitude)
-
-
-def test_a_clean_fleet_s_air_is_usual():
-    assert draw_traits(CLEAN_FLEET, rng=np.random.default_rng(1)) == SkyTraits()
 
 
 def test_traits_have_their_shares():
@@ -57,13 +49,6 @@ def test_the_season_of_turbidity_leaves_that_of_the_maps(calendar):
     assert np.std(np.log(flat / map_turbidity(HEBEI, 2019, days=calendar.days))) < 0.2
 
 
-def test_smog_halves_the_light_of_winter_and_leaves_summer(calendar):
-    left = draw_smog(np.random.default_rng(1), calendar, smog=0.5)
-    assert 0.4 < np.mean(left[:30]) < 0.6
-    assert np.all(left[150:240] == 1.0)
-    assert np.std(left[:30]) > 0.05
-
-
 def test_a_smoggy_sky_is_dim_in_winter_and_cold_by_its_swing():
     usual = simulate_true_sky(HEBEI, 2019, seed=1, step_minutes=60, clear_days=0.9)
     traits = SkyTraits(smog=0.5, swing=6.0)
@@ -78,26 +63,3 @@ def test_a_smoggy_sky_is_dim_in_winter_and_cold_by_its_swing():
     assert np.mean(colder[july]) == pytest.approx(-6.0, abs=0.5)
     # smog is no cloud: it does not rain more often under it
     assert np.array_equal(usual.clear_index, smoggy.clear_index)
-
-
-def test_a_place_may_have_its_own_climate():
-    usual, own = (
-        simulate_true_sky(
-            HEBEI, 2019, seed=1, step_minutes=60, traits=SkyTraits(own_climate=own)
-        ).weather
-        for own in (False, True)
-    )
-    difference = own.temp_air - usual.temp_air
-    expected = climate_temperature(HEBEI, own.times)
-    # the weather of both is the same: what is left is the climate
-    weather = own.temp_air - expected
-    assert np.std(weather) < 5.0
-    assert np.std(difference) > 0.5
-    assert np.array_equal(own.wind_speed, usual.wind_speed)
-
-
-def test_traits_are_the_same_for_the_same_seed():
-    again = [draw_traits(REAL_FLEET, rng=np.random.default_rng(7)) for _ in range(2)]
-    assert again[0] == again[1]
-    certain = replace(REAL_FLEET, smog=1.0)
-    assert draw_traits(certain, rng=np.random.default_rng(7)).smog > 0.3

@@ -1,7 +1,5 @@
 from __future__ import annotations
 
-from dataclasses import fields
-
 import numpy as np
 import pytest
 
@@ -11,7 +9,6 @@ from sunveil.simulate.fault_rates import EUROPE, US, FleetStatistics
 from sunveil.simulate.household_loads import (
     BUSINESS,
     HOURS_A_YEAR,
-    SimulatedHouseholds,
     draw_households,
 )
 
@@ -28,17 +25,6 @@ def test_shares_are_as_many_as_were_asked_for():
     assert np.mean(households.net) == pytest.approx(0.7, abs=0.03)
     assert np.mean(households.battery_kwh > 0.0) == pytest.approx(0.3, abs=0.03)
     assert np.mean(households.car >= 0) == pytest.approx(0.2, abs=0.03)
-
-
-def test_larger_shares_add_to_the_smaller_ones():
-    few, many = drawn(NetMix(0.3, batteries=0.1, cars=0.1)), drawn(NetMix(0.9, 0.5, 0.6))
-    assert np.all(many.net[few.net])
-    assert np.array_equal(
-        few.battery_kwh[few.battery_kwh > 0], many.battery_kwh[few.battery_kwh > 0]
-    )
-    others = {each.name for each in fields(SimulatedHouseholds)} - {"net", "battery_kwh", "car"}
-    for name in others:
-        assert np.array_equal(getattr(few, name), getattr(many, name)), name
 
 
 @pytest.mark.parametrize(("statistics", "median"), [(US, 9.5), (EUROPE, 4.2)])

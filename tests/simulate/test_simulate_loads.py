@@ -64,27 +64,8 @@ def test_deviations_last_hours_and_come_back_on_other_days(loads):
     assert lasts[168] > 0.1
 
 
-def test_weekends_have_later_mornings(loads):
-    wall = loads.index.tz_convert(ZONE)
-    weekend = wall.day_of_week >= 5
-    early = [
-        loads[part & (wall.hour == 6)].mean().sum() / loads[part & (wall.hour == 9)].mean().sum()
-        for part in (weekend, ~weekend)
-    ]
-    assert early[0] < 0.85 * early[1]
-
-
 def test_homes_stand_empty_for_some_days(loads):
     daily = loads.resample("D").mean()
     empty = (daily < 0.45 * daily.median()).sum()
     assert 4 < empty.median() < 40
     assert (empty > 10).mean() > 0.3
-
-
-def test_a_sky_without_places_to_live_has_no_loads(mixed_sky):
-    times = HouseholdTimes.of(mixed_sky.true, ZONE)
-    rng = np.random.default_rng(1)
-    nobody = draw_households(np.empty(0), NetMix(1.0), US, rng=rng)
-    made, cooling = block_loads(nobody, times, US, rng=rng)
-    assert made.shape == (0, len(mixed_sky.true.times))
-    assert cooling.shape == (0,)

@@ -5,9 +5,9 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from sunveil.simulate import CLEAN_FLEET, REAL_FLEET, FaultRates
+from sunveil.simulate import CLEAN_FLEET, FaultRates
 from sunveil.simulate.block_power import add_meter_faults
-from sunveil.simulate.fault_rates import US, SimulatedClock
+from sunveil.simulate.fault_rates import US
 from sunveil.simulate.places import SimulatedCell
 from sunveil.simulate.roster import SimulatedRoster, draw_roster
 from sunveil.site import Site
@@ -42,11 +42,6 @@ def test_a_clean_fleet_has_noise_and_nothing_else():
     assert np.all(power > 0.0)
 
 
-def test_readings_are_whole_watts():
-    watts = metered(CLEAN_FLEET).astype(np.float64) * 1000.0
-    assert np.max(np.abs(watts - np.rint(watts))) < 1e-3
-
-
 @pytest.mark.parametrize(
     ("name", "rate", "shortest", "longest"),
     [("hour_gaps", 4.0, 1, 12), ("day_gaps", 1.0, 24, 168), ("week_gaps", 0.5, 168, 1344)],
@@ -69,13 +64,6 @@ def test_a_system_that_is_down_says_zero(name):
     assert 0.0 < np.mean(power == 0.0) < 0.1
 
 
-def test_what_is_missing_stays_missing_when_down():
-    rates = replace(CLEAN_FLEET, down_weeks=5.0)
-    power = metered(rates, gone=slice(0, None, 2))
-    assert np.isnan(power[:, 0::2]).all()
-    assert np.mean(power[:, 1::2] == 0.0) > 0.1
-
-
 def test_records_may_begin_late_or_be_short():
     there = ~np.isnan(metered(replace(CLEAN_FLEET, late=0.2, short=0.2)))
     late = ~there[:, 0] & there[:, -1]
@@ -84,9 +72,3 @@ def test_records_may_begin_late_or_be_short():
     assert np.mean(days < 41.0) == pytest.approx(0.2, abs=0.1)
     assert np.min(days) >= 1.0
     assert np.mean(days == 365.0) == pytest.approx(0.6, abs=0.1)
-
-
-def test_the_shares_of_clocks_add_up():
-    assert sum(REAL_FLEET.clocks.values()) == pytest.approx(1.0)
-    assert set(REAL_FLEET.clocks) == set(SimulatedClock)
-    assert CLEAN_FLEET.clocks[SimulatedClock.DECLARED] == 1.0

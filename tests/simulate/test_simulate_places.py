@@ -2,7 +2,6 @@ from __future__ import annotations
 
 from pathlib import Path
 
-import duckdb
 import pytest
 
 from sunveil.errors import ParameterError, SourceError
@@ -27,12 +26,6 @@ def test_a_list_of_sites_is_read(tmp_path):
     boulder, sydney = read_places(written(tmp_path / "towns.csv", TOWNS))
     assert boulder == Place("Boulder", Site(40.02, -105.27, 1655.0), "America/Denver", 9.0)
     assert (boulder.statistics, sydney.statistics) == (US, EUROPE)
-
-
-def test_a_list_may_be_parquet(tmp_path):
-    table, source = tmp_path / "towns.parquet", written(tmp_path / "towns.csv", TOWNS)
-    duckdb.execute(f"COPY (SELECT * FROM read_csv('{source}')) TO '{table}' (FORMAT parquet)")
-    assert read_places(table) == read_places(source)
 
 
 def test_what_a_list_leaves_out_is_filled_in(tmp_path):
@@ -84,25 +77,6 @@ def test_every_site_has_the_cell_it_stands_in():
     for place in default_places():
         own = (round(place.site.latitude * 10), round(place.site.longitude * 10))
         assert own in tenths
-
-
-def test_cells_follow_the_seed():
-    first, again, other = (
-        lay_cells(default_places(), systems=300, cells=60, seed=seed) for seed in (1, 1, 2)
-    )
-    assert first == again
-    assert first != other
-
-
-def test_many_cells_fit_about_one_site():
-    place = Place("pole", Site(89.9, 179.9, 0.0), "UTC")
-    cells = lay_cells([place], systems=400, cells=400, seed=1)
-    assert len({cell.tenths for cell in cells}) == 400
-
-
-@pytest.mark.parametrize(("systems", "cells"), [(7, 7), (1000, 25), (10_000, 100)])
-def test_how_many_cells_there_are_by_themselves(systems, cells):
-    assert len(lay_cells(default_places(), systems=systems, cells=None, seed=1)) == cells
 
 
 def test_weights_say_where_systems_are(tmp_path):

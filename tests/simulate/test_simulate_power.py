@@ -7,15 +7,12 @@ import pandas as pd
 import pvlib
 import pytest
 
-from sunveil.errors import ParameterError
 from sunveil.simulate import (
     SimulatedSky,
     SystemTruth,
-    Tracker,
     clipped,
     east_west,
     simulate_power,
-    tracking,
     western_horizon,
 )
 from sunveil.simulate.fault_rates import SAPM_MOUNTS
@@ -179,23 +176,6 @@ def test_a_pair_gives_what_its_halves_give(
     np.testing.assert_allclose(pair, halves, atol=0.02 * east.dc_capacity_kw)
 
 
-def test_trackers_gain_on_a_clear_day_and_two_axes_gain_most(
-    south_roof: SystemTruth, bright_sky: SimulatedSky
-) -> None:
-    where = clear_day(bright_sky)
-    energy = {
-        name: exact(truth, bright_sky, step_minutes=10).to_numpy()[where].sum()
-        for name, truth in {
-            "fixed": south_roof,
-            "backtracking": tracking(south_roof, Tracker()),
-            "one axis": tracking(south_roof, Tracker(backtrack=False)),
-            "two axes": tracking(south_roof, Tracker(dual_axis=True)),
-        }.items()
-    }
-    assert energy["fixed"] * 1.15 < energy["backtracking"] < energy["one axis"]
-    assert energy["one axis"] < energy["two axes"]
-
-
 def test_wear_and_dirt_lower_the_output_as_asked(
     south_roof: SystemTruth, mixed_sky: SimulatedSky
 ) -> None:
@@ -220,11 +200,3 @@ def test_tabled_diffuse_modifiers_are_marions() -> None:
     np.testing.assert_allclose(ours["ground"] * seen, oracle["ground"] * seen, atol=0.002)
     sine = np.sin(np.radians(tilts))
     np.testing.assert_allclose(ours["horizon"] * sine, oracle["horizon"] * sine, atol=0.02)
-
-
-@pytest.mark.parametrize("step_minutes", [5, 15, 120])
-def test_an_interval_that_does_not_fit_the_sky_is_refused(
-    south_roof: SystemTruth, mixed_sky: SimulatedSky, step_minutes: int
-) -> None:
-    with pytest.raises(ParameterError, match="step_minutes must be a multiple"):
-        exact(south_roof, mixed_sky, step_minutes=step_minutes)

@@ -8,8 +8,8 @@ import pytest
 from sunveil.simulate import PLAIN_FLEET, REAL_FLEET
 from sunveil.simulate.fault_rates import EUROPE, TILT_EDGES, US, FleetStatistics
 from sunveil.simulate.places import SimulatedCell
-from sunveil.simulate.roster import DECLARED, MOUNTS, NOMINAL_SOILING, SimulatedRoster, draw_roster
-from sunveil.site import Losses, Mount, Site
+from sunveil.simulate.roster import NOMINAL_SOILING, SimulatedRoster, draw_roster
+from sunveil.site import Losses, Site
 
 SYSTEMS = 20_000
 
@@ -60,14 +60,6 @@ def test_faults_have_their_shares():
     assert shares == pytest.approx(list(REAL_FLEET.clocks.values()), abs=0.008)
 
 
-def test_a_clock_that_steps_is_right_on_one_side_of_its_step():
-    roster = drawn(US)
-    steps = ~np.isnan(roster.clock_step)
-    assert np.array_equal(roster.clock[~steps], roster.later_clock[~steps])
-    right = (roster.clock[steps] == DECLARED), (roster.later_clock[steps] == DECLARED)
-    assert np.all(right[0] ^ right[1])
-
-
 def test_dirt_and_age_are_part_of_the_nominal_losses():
     roster = drawn(US)
     age = np.mean(roster.degradation * roster.age_years)
@@ -86,9 +78,3 @@ def test_what_real_records_have_besides_leaves_the_systems_of_a_plain_fleet_as_t
     assert not np.any(plain.age_years)
     assert np.all(np.isnan(plain.sentinel))
     assert np.array_equal(plain.skyline.any(axis=1), ~np.isnan(plain.shade_azimuth))
-
-
-def test_trackers_stand_on_racks():
-    roster = drawn(US)
-    mounts = {MOUNTS[mount] for mount in roster.mount[roster.tracker > 0]}
-    assert mounts == {Mount.RACK}

@@ -11,7 +11,6 @@ from sunveil.simulate.simulated_sky import (
     CLEAR,
     OVERCAST,
     SolarCalendar,
-    autoregressive,
     clear_sky,
     draw_day_types,
     interval_middles,
@@ -45,14 +44,6 @@ def test_the_same_seed_gives_the_same_sky_and_another_seed_another() -> None:
     np.testing.assert_array_equal(first.satellite.dni, same.satellite.dni)
     np.testing.assert_array_equal(first.true.temp_air, same.true.temp_air)
     assert not np.allclose(first.true.ghi, other.true.ghi)
-
-
-def test_a_leap_year_is_covered_from_end_to_end() -> None:
-    sky = simulate_sky(GOLDEN, 2020, seed=1, step_minutes=60)
-    assert len(sky.true.times) == 366 * 24
-    assert len(sky.satellite.times) == 366 * 48
-    assert sky.true.times[0] == pd.Timestamp("2020-01-01 00:30", tz="UTC")
-    assert sky.satellite.times[-1] == pd.Timestamp("2020-12-31 23:45", tz="UTC")
 
 
 @pytest.mark.parametrize("wrong", [{"step_minutes": 7}, {"satellite_minutes": 0}])
@@ -97,21 +88,6 @@ def test_clear_instants_are_ineichens_own() -> None:
         np.testing.assert_allclose(got[up], oracle[name], rtol=1e-9, atol=1e-9)
 
 
-def test_clouds_take_the_beam_first_and_edges_add_diffuse_light() -> None:
-    times = interval_middles(2019, 60)[4000:4200]
-    sky = clear_sky(GOLDEN, times, turbidity=np.full(len(times), 3.0))
-    high = sky.zenith < 60.0
-    assert high.any()
-    _, dull, dull_diffuse = split_beam(sky, np.full(len(times), 0.3))
-    _, broken, _ = split_beam(sky, np.full(len(times), 0.7))
-    _, edged, edged_diffuse = split_beam(sky, np.full(len(times), 1.15))
-    assert np.all(dull[high] < 0.1 * sky.dni[high])
-    assert np.all((dull < broken)[high] & (broken < 0.8 * sky.dni)[high])
-    assert np.all(dull_diffuse[high] > sky.dhi[high])
-    np.testing.assert_allclose(edged[high], sky.dni[high])
-    np.testing.assert_allclose((edged_diffuse - sky.dhi)[high], 0.15 * sky.ghi[high])
-
-
 def test_the_clear_index_is_often_exactly_one_and_never_beyond_enhancement(
     mixed_sky: SimulatedSky,
 ) -> None:
@@ -146,20 +122,6 @@ def test_a_days_weather_changes_at_night_wherever_the_site_is(longitude: float) 
     changes = np.flatnonzero(np.diff(calendar.index))
     assert len(changes) in (364, 365)
     assert zenith[changes].min() > 120.0
-
-
-def test_summer_is_in_january_south_of_the_equator() -> None:
-    times = interval_middles(2019, 60)
-    south = SolarCalendar.of(times, latitude=-33.0, longitude=150.0)
-    north = SolarCalendar.of(times, latitude=33.0, longitude=150.0)
-    assert south.summer[10] > 0.9
-    assert north.summer[10] < -0.9
-
-
-def test_autoregression_has_unit_variance_and_the_correlation_asked() -> None:
-    series = autoregressive(np.random.default_rng(3), 200_000, correlation=0.8)
-    assert series.std() == pytest.approx(1.0, abs=0.02)
-    assert np.corrcoef(series[1:], series[:-1])[0, 1] == pytest.approx(0.8, abs=0.01)
 
 
 def test_air_is_warmer_in_summer_and_in_the_afternoon(mixed_sky: SimulatedSky) -> None:
@@ -203,7 +165,7 @@ def test_a_satellite_without_errors_sees_clear_days_as_they_were() -> None:
 def test_biases_of_the_satellite_are_of_the_size_documented() -> None:
     times, ratios = interval_middles(2019, 60), []
     high = GOLDEN.sun(times)["apparent_zenith"].to_numpy() < 60.0
-    for seed in range(20):
+    for seed in range(12):
         sky = simulate_sky(
             GOLDEN, 2019, seed=seed, step_minutes=60, satellite_minutes=60, clear_days=0.95
         )

@@ -9,7 +9,6 @@ from sunveil.simulate import CLEAN_FLEET, FaultRates
 from sunveil.simulate.fault_rates import US
 from sunveil.simulate.places import SimulatedCell
 from sunveil.simulate.roster import (
-    DIRTIEST,
     CellDays,
     SimulatedRoster,
     draw_cell_days,
@@ -113,12 +112,6 @@ def test_a_dry_season_lets_dirt_build_up_for_months(cold_sky):
     ]
     assert longest[0] < 60
     assert 115 < longest[1] < 215
-
-
-def test_dirt_has_its_limit():
-    rates = replace(CLEAN_FLEET, soiling=0.01, soiling_spread=0.0)
-    wear = wear_down(drawn(rates), quiet(since_rain=np.arange(DAYS)))
-    assert wear.kept.min() == pytest.approx(1.0 - DIRTIEST)
 
 
 def test_systems_age():

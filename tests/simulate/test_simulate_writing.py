@@ -21,16 +21,12 @@ from sunveil.simulate import (
     simulate_power,
     write_fleet,
 )
-from sunveil.simulate.places import default_places
 from sunveil.simulate.roster import draw_roster
 from sunveil.simulate.simulated_sky import simulate_true_sky
 from sunveil.simulate.write_fleet import (
     PART_SYSTEMS,
     SKY_MINUTES,
     check_folder,
-    count_parts,
-    make_readme,
-    split_parts,
 )
 from sunveil.site import Plane, Site
 
@@ -144,14 +140,6 @@ def test_systems_stand_within_their_cells(fleet, truth):
     )
 
 
-def test_the_truth_says_null_where_there_is_nothing_to_say(fleet):
-    counts = duckdb.execute(
-        f"SELECT count(tracker), count(shade_azimuth), count(*) FROM '{fleet}/truth.parquet'"
-    ).fetchone()
-    assert counts[0] < counts[2] / 4
-    assert 0 < counts[1] < counts[2] / 2
-
-
 def test_the_truth_names_planes_and_trackers_as_estimates_do(tmp_path):
     rates = CLEAN_FLEET.with_mix(two_planes=0.5, trackers=0.3)
     folder = make(tmp_path / "mixed", 40, cells=1, rates=rates)
@@ -203,17 +191,6 @@ def test_the_same_seed_gives_the_same_bytes_whatever_the_threads(fleet, tmp_path
     assert digests(make(tmp_path / "one", workers=1)) == digests(fleet)
 
 
-def test_lists_too_are_the_same_bytes_again(lists, tmp_path):
-    assert digests(make(tmp_path / "one", workers=3, layout=ReadingsLayout.LISTS)) == digests(lists)
-
-
-def test_another_seed_gives_other_systems(fleet, truth, tmp_path):
-    other = make(tmp_path / "other", seed=2)
-    assert not digests(fleet).items() & digests(other).items()
-    tilts = pd.read_parquet(other / "truth.parquet")["surface_tilt"]
-    assert not set(tilts.dropna()) & set(truth["surface_tilt"].dropna())
-
-
 def test_a_clean_fleet_is_its_planes_under_its_sky(tmp_path):
     spec = FleetSpec.of(2, places=[HERE], seed=7, rates=CLEAN_FLEET)
     assert list(write_fleet(tmp_path / "clean", spec)) == [2]
@@ -246,17 +223,6 @@ def test_finer_meters_have_more_readings_in_a_leap_year(tmp_path, minutes):
     assert rows["time"].max() == pd.Timestamp("2021-01-01", tz="UTC") - pd.Timedelta(minutes, "min")
 
 
-def test_parts_hold_all_systems_once():
-    spec = FleetSpec.of(1000, cells=40, seed=3)
-    parts = split_parts(spec.cells)
-    assert len(parts) == count_parts(spec) == 8
-    assert [sum(p.stop - p.start for p in part) for part in parts] == [128] * 7 + [104]
-    for place, cell in enumerate(spec.cells):
-        pieces = [p for part in parts for p in part if p.cell == place]
-        assert [p.start for p in pieces] == [0, *(p.stop for p in pieces[:-1])]
-        assert pieces[-1].stop == cell.systems
-
-
 def test_a_simulated_fleet_is_replaced_only_when_asked(tmp_path):
     folder = make(tmp_path / "fleet", 2, cells=1)
     before = digests(folder)
@@ -276,12 +242,6 @@ def test_a_folder_of_something_else_is_never_touched(tmp_path, replace):
         check_folder(tmp_path, replace=replace)
     with pytest.raises(ParameterError, match="is a file"):
         check_folder(tmp_path / "fleet.json", replace=replace)
-
-
-def test_an_empty_folder_is_filled(tmp_path):
-    (tmp_path / "fleet").mkdir()
-    make(tmp_path / "fleet", 1, cells=1)
-    assert [path.name for path in tmp_path.iterdir()] == ["fleet"]
 
 
 def test_a_fleet_that_is_not_finished_leaves_nothing(tmp_path):
@@ -305,14 +265,6 @@ def test_a_fleet_that_cannot_be_finished_leaves_what_was_there(tmp_path):
         list(making)
     assert digests(folder) == before
     assert list(tmp_path.iterdir()) == [folder]
-
-
-def test_the_readme_explains_every_fault_rate():
-    spec = FleetSpec.of(1, places=default_places()[:1])
-    page = make_readme(spec, sky_minutes=15)
-    assert page.count("\n| ") == 5 + 1 + len(fields(FaultRates))
-    clean = FleetSpec.of(1, places=default_places()[:1], rates=CLEAN_FLEET)
-    assert "It is a clean fleet" in make_readme(clean, sky_minutes=15)
 
 
 @pytest.mark.parametrize(

@@ -5,11 +5,10 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-import sunveil.weather
 from sunveil.errors import WeatherError
 from sunveil.weather import Weather
 from sunveil.weather.climate_normals import climate_temperature
-from sunveil.weather.weather_data import join_weather, years_of
+from sunveil.weather.weather_data import join_weather
 
 
 @pytest.fixture
@@ -35,11 +34,6 @@ def test_a_part_keeps_its_sun_and_is_half_open(weather):
     np.testing.assert_array_equal(part.dni, weather.dni[10:20])
 
 
-def test_a_part_outside_is_refused_with_both_spans(weather):
-    with pytest.raises(WeatherError, match=r"covers 2016-01-01 to 2016-01-05.*from 2017-01-01"):
-        weather.between("2017", "2018")
-
-
 @pytest.mark.parametrize("known", [True, False])
 def test_joined_parts_are_the_whole(weather, known):
     if known:
@@ -58,12 +52,6 @@ def test_values_and_times_must_be_of_one_length(weather):
             replace(weather, **{name: np.zeros(3)})
 
 
-@pytest.mark.parametrize("order", [[0, 0], [1, 0], [0]])
-def test_times_must_increase(golden, sky_frame, order):
-    with pytest.raises(WeatherError):
-        Weather.from_frame(sky_frame(2016, 60).iloc[order], site=golden, source="made")
-
-
 def test_a_frame_needs_a_zone_and_the_three_irradiances(golden, sky_frame):
     frame = sky_frame(2016, 60).iloc[:10]
     with pytest.raises(WeatherError, match="no times with a time zone"):
@@ -73,14 +61,3 @@ def test_a_frame_needs_a_zone_and_the_three_irradiances(golden, sky_frame):
     bare = Weather.from_frame(frame[["ghi", "dni", "dhi"]], site=golden, source="made")
     np.testing.assert_array_equal(bare.temp_air, climate_temperature(golden, bare.times))
     assert (bare.wind_speed == 1.0).all()
-
-
-def test_a_span_that_ends_at_new_year_does_not_touch_the_next_year():
-    assert list(years_of("2016-05-01", "2017-01-01")) == [2016]
-    assert list(years_of("2016-05-01", "2017-01-01T00:00:01")) == [2016, 2017]
-
-
-def test_all_names_are_exported():
-    for name in sunveil.weather.__all__:
-        assert hasattr(sunveil.weather, name)
-    assert sorted(sunveil.weather.__all__) == sunveil.weather.__all__

@@ -50,15 +50,6 @@ def test_nothing_comes_back_for_another_key(golden, weather, own_cache):
         assert own_cache.load(key, golden, source="made") is None
 
 
-def test_places_a_few_metres_apart_share_an_entry(golden):
-    near = Site(golden.latitude + 0.00004, golden.longitude - 0.00003, golden.height + 0.2)
-    assert key_of(near) == key_of(golden)
-
-
-def test_zero_and_minus_zero_degrees_are_one_place():
-    assert key_of(Site(-0.00001, 0.00001, 0.0)).name == key_of(Site(0.0, 0.0, 0.0)).name
-
-
 @pytest.mark.parametrize("damage", ["cut", "flipped", "empty", "text", "header", "swapped"])
 def test_a_damaged_entry_is_noticed_and_dropped(golden, weather, own_cache, damage):
     key = key_of(golden)
@@ -81,12 +72,6 @@ def test_a_damaged_entry_is_noticed_and_dropped(golden, weather, own_cache, dama
     assert not path.exists()
 
 
-def test_a_failed_write_leaves_nothing(golden, weather, own_cache):
-    own_cache.path(key_of(golden)).mkdir(parents=True)  # cannot be replaced by a file
-    assert not own_cache.store(key_of(golden), weather)
-    assert [entry.name for entry in own_cache.folder.iterdir()] == [key_of(golden).name]
-
-
 def test_the_folder_comes_from_the_environment(tmp_path, monkeypatch):
     monkeypatch.setenv("SUNVEIL_CACHE", str(tmp_path / "here"))
     assert WeatherCache().folder == tmp_path / "here"
@@ -106,13 +91,13 @@ def test_readers_see_whole_entries_while_processes_and_threads_write(golden, wea
     key = key_of(golden)
     own_cache.store(key, weather)
     process = multiprocessing.get_context("spawn").Process(
-        target=rewrite, args=(own_cache.folder, weather, 300)
+        target=rewrite, args=(own_cache.folder, weather, 60)
     )
     process.start()
     with ThreadPoolExecutor(3) as pool:
         for _ in range(3):
-            pool.submit(rewrite, own_cache.folder, weather, 100)
-        seen = [own_cache.load(key, golden, source="made") for _ in range(300)]
+            pool.submit(rewrite, own_cache.folder, weather, 20)
+        seen = [own_cache.load(key, golden, source="made") for _ in range(60)]
         while process.is_alive():
             seen.append(own_cache.load(key, golden, source="made"))
             process.join(0.002)

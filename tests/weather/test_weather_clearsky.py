@@ -1,7 +1,6 @@
 from __future__ import annotations
 
 import warnings
-from dataclasses import replace
 
 import numpy as np
 import pandas as pd
@@ -12,7 +11,6 @@ from sunveil.errors import ParameterError
 from sunveil.site import Site
 from sunveil.weather import WeatherCache, clearsky
 from sunveil.weather.cache import CacheKey
-from sunveil.weather.climate_normals import climate_temperature
 
 
 @pytest.mark.parametrize("year", [2016, 2017])
@@ -32,33 +30,10 @@ def test_clear_sky_is_that_of_pvlib(year, place):
     assert ours.source == "clearsky"
 
 
-def test_the_sun_comes_with_the_clear_sky(golden):
-    weather = clearsky(golden, "2016-03-01", "2016-03-04")
-    assert weather.zenith is not None
-    position = golden.sun(weather.times)
-    zenith, azimuth = weather.sun()
-    np.testing.assert_allclose(zenith, position["apparent_zenith"], atol=1e-4)
-    np.testing.assert_allclose(azimuth, position["azimuth"], atol=1e-4)
-
-
 def test_times_are_the_middles_of_a_utc_grid_and_the_span_is_half_open(golden):
     weather = clearsky(golden, "2016-12-31T23:07:30Z", "2017-01-01T00:22:30Z")
     expected = pd.date_range("2016-12-31T23:07:30Z", "2017-01-01T00:07:30Z", freq="15min")
     assert list(weather.times) == list(expected)
-
-
-def test_a_span_given_in_local_time_is_the_same_instants(golden):
-    local = clearsky(golden, "2016-07-01T00:00-07:00", "2016-07-02T00:00-07:00")
-    utc = clearsky(golden, "2016-07-01T07:00", "2016-07-02T07:00")
-    assert local.times.equals(utc.times)
-    assert len(local.times) == 96
-
-
-@pytest.mark.parametrize(("year", "days"), [(2015, 365), (2016, 366)])
-def test_a_year_has_all_its_days(golden, year, days):
-    weather = clearsky(golden, f"{year}", f"{year + 1}", step_minutes=60)
-    assert len(weather.times) == 24 * days
-    assert weather.step_minutes == 60.0
 
 
 def test_a_cached_answer_equals_the_first_to_the_last_bit(golden):
@@ -76,16 +51,6 @@ def own_key(site, dataset):
     )
 
 
-def test_a_cached_year_with_the_climate_by_latitude_is_not_read(golden, own_cache):
-    made = clearsky(golden, "2016", "2017", step_minutes=60)
-    for entry in own_cache.folder.iterdir():
-        entry.unlink()
-    own_cache.store(own_key(golden, "ineichen"), replace(made, temp_air=made.temp_air + 10.0))
-    again = clearsky(golden, "2016", "2017", step_minutes=60)
-    np.testing.assert_array_equal(again.temp_air, made.temp_air)
-    assert abs(again.temp_air - climate_temperature(golden, again.times)).max() < 1e-4
-
-
 def test_a_cached_year_is_read_rather_than_computed(golden, own_cache):
     clearsky(golden, "2016", "2017", step_minutes=60)
     (entry,) = own_cache.folder.iterdir()
@@ -98,12 +63,6 @@ def test_a_cached_year_is_read_rather_than_computed(golden, own_cache):
     again = clearsky(golden, "2016", "2017", step_minutes=60)
     np.testing.assert_array_equal(again.ghi, other.ghi)
     assert again.site == golden
-
-
-def test_altitude_makes_another_clear_sky(golden):
-    low = clearsky(Site(golden.latitude, golden.longitude, 0.0), "2016-06-20", "2016-06-21")
-    high = clearsky(golden, "2016-06-20", "2016-06-21")
-    assert high.dni.max() > low.dni.max() + 20.0
 
 
 def test_a_folder_that_cannot_be_written_costs_only_the_cache(golden, tmp_path):

@@ -86,13 +86,6 @@ def test_any_frame_comes_back_from_a_file(tmp_path_factory, values, start, step,
     assert_equal(read_weather(path, site=GOLDEN), frame)
 
 
-def test_an_altitude_that_is_no_number_is_looked_up(tmp_path, week):
-    path = tmp_path / "download.csv"
-    path.write_text(psm_text(week, elevation="-"))
-    site = read_weather(path).site
-    assert site == Site(site.latitude, site.longitude)
-
-
 def test_columns_go_by_their_usual_names(tmp_path, week, golden):
     path = tmp_path / "plain.csv"
     heads = {
@@ -102,13 +95,6 @@ def test_columns_go_by_their_usual_names(tmp_path, week, golden):
     table = week.rename(columns=heads).assign(**{"Clearsky GHI": 1.0, "DHI clear": 2.0})
     table.to_csv(path, index_label="Timestamp")
     assert_equal(read_weather(path, site=golden), week)
-
-
-def test_parquet_reads_like_csv(tmp_path, week, golden):
-    week.to_parquet(tmp_path / "index.parquet")
-    assert_equal(read_weather(tmp_path / "index.parquet", site=golden), week)
-    week.reset_index(names="time").to_parquet(tmp_path / "column.bin")
-    assert_equal(read_weather(tmp_path / "column.bin", site=golden), week)
 
 
 def test_times_without_a_zone_need_one(tmp_path, week, golden):
@@ -135,13 +121,6 @@ def test_solar_zenith_angles_show_the_clock(tmp_path, week, golden):
     assert_equal(read_weather(path, site=golden), week)
     with pytest.raises(WeatherError, match="fit none"):
         read_weather(path, site=Site(0.0, golden.longitude))
-
-
-def test_a_plain_table_needs_a_site(tmp_path, week):
-    path = tmp_path / "plain.csv"
-    week.to_csv(path, index_label="time")
-    with pytest.raises(WeatherError, match="does not say where"):
-        read_weather(path)
 
 
 @pytest.mark.parametrize("missing", [("dni",), ("dhi",), ("ghi",), ("dni", "dhi")])
@@ -295,16 +274,6 @@ def test_epw_hours_of_a_real_year(tmp_path, golden, sky_frame):
     assert_equal(weather, frame)
 
 
-def test_an_epw_header_can_say_that_the_year_is_typical(tmp_path, golden, sky_frame):
-    frame = sky_frame(2018, 60, minute=30)
-    path = tmp_path / "typical.epw"
-    path.write_text(epw_text(frame, golden, -7.0, kind="TMY3"))
-    weather = read_weather(path)
-    assert weather.typical
-    assert weather.times[0] == pd.Timestamp("1990-01-01T00:30Z")
-    np.testing.assert_allclose(weather.ghi, frame["ghi"])
-
-
 def test_epw_months_of_several_years_are_a_typical_year(tmp_path, golden, sky_frame):
     parts = [sky_frame(year, 60, minute=30) for year in range(2000, 2012)]
     frame = pd.concat([part[part.index.month == m] for m, part in enumerate(parts, start=1)])
@@ -359,13 +328,6 @@ def test_a_bad_file_gives_one_sentence_with_its_name(tmp_path, golden, content, 
     with pytest.raises(WeatherError, match=said) as caught:
         read_weather(path, site=golden)
     assert "bad.dat" in str(caught.value)
-
-
-def test_a_file_that_is_not_there_or_a_folder_is_named(tmp_path):
-    with pytest.raises(WeatherError, match=r"there is no weather file .gone\.csv."):
-        read_weather(tmp_path / "gone.csv")
-    with pytest.raises(WeatherError, match="cannot be opened"):
-        read_weather(tmp_path)
 
 
 @settings(max_examples=60, deadline=None)

@@ -1,19 +1,11 @@
 from __future__ import annotations
 
-import numpy as np
 import pandas as pd
 import pytest
 
 from sunveil.errors import ParameterError, WeatherError
 from sunveil.site import Site
-from sunveil.weather import Weather, clearsky, get_weather
-
-
-def test_the_clear_sky_goes_by_its_name(golden):
-    ours = get_weather("clearsky", golden, "2016-06-01", "2016-06-02", step_minutes=30)
-    theirs = clearsky(golden, "2016-06-01", "2016-06-02", step_minutes=30)
-    np.testing.assert_array_equal(ours.ghi, theirs.ghi)
-    assert ours.clear
+from sunveil.weather import Weather, get_weather
 
 
 def test_the_nsrdb_is_asked_for_the_years_of_the_span(server, answer, golden, sky_frame, psm_text):
@@ -32,15 +24,6 @@ def test_pvgis_is_asked_for_the_years_of_the_span(server, answer, golden, sky_fr
     weather = get_weather("pvgis", golden, "2019-11-01", "2020-01-01", url=server.url)
     assert [query["startyear"] for query in server.queries] == [["2019"]]
     assert weather.times[-1] == pd.Timestamp("2019-12-31T23:10Z")
-
-
-def test_a_file_gives_the_part_it_covers(tmp_path, golden, sky_frame, psm_text):
-    path = tmp_path / "year.csv"
-    path.write_text(psm_text(sky_frame(2016, 60)))
-    for what in (path, str(path)):
-        weather = get_weather(what, golden, "2016-07-01", "2018-07-01")
-        assert weather.times[0] == pd.Timestamp("2016-07-01T00:00Z")
-        assert weather.times[-1] == pd.Timestamp("2016-12-31T23:00Z")
 
 
 @pytest.mark.parametrize(("start", "end"), [("2017", "2018"), ("2015", "2016")])
@@ -67,15 +50,6 @@ def test_weather_of_another_place_is_refused(tmp_path, golden, sky_frame, psm_te
     far = Site(golden.latitude + 2.0, golden.longitude)
     with pytest.raises(WeatherError, match=r"far\.csv is for 39\.742, -105\.173, 222 km"):
         get_weather(path, far, "2016", "2017")
-
-
-def test_a_frame_in_pvlibs_names_is_weather(golden, sky_frame):
-    frame = sky_frame(2016, 60).tz_convert("America/Denver")
-    weather = get_weather(frame, golden, "2016-02-01", "2016-03-01")
-    assert len(weather.times) == 29 * 24
-    np.testing.assert_array_equal(weather.dni, frame.tz_convert("UTC").loc["2016-02", "dni"])
-    with pytest.raises(WeatherError, match="localise it first"):
-        get_weather(frame.tz_localize(None), golden, "2016", "2017")
 
 
 def test_what_is_no_weather_is_refused(golden):

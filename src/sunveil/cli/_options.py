@@ -68,6 +68,7 @@ def _option(name: str, hint: Any, option: Option, default: Any) -> click.Option:
         settings |= {"is_flag": True}
     elif option.choices:
         settings |= {"type": choice(*option.choices), "default": str(default)}
+        settings["metavar"] = "[" + "|".join(option.choices) + "]"
     elif int in kinds:
         settings |= {"type": click.IntRange(int(option.low), int(option.high))}
     elif float in kinds:
@@ -97,7 +98,9 @@ class _Waiting(NamedTuple):
 class GroupedCommand(click.Command):
     """A command whose help text has its options in groups."""
 
-    @property  # type: ignore[override]
+    _params: list[Any]
+
+    @property
     def params(self) -> list[click.Parameter]:
         """The parameters; declared options are made when they are first asked for."""
         found: list[Any] = []
@@ -116,13 +119,14 @@ class GroupedCommand(click.Command):
         """Write the options, group by group."""
         groups: dict[str, list[tuple[str, str]]] = {}
         hidden: dict[str, list[str]] = {}
-        for each in self.get_params(ctx):
-            title = getattr(each, "help_group", "Options")
+        for each in (each for each in self.get_params(ctx) if isinstance(each, click.Option)):
+            title = getattr(each, "help_group", "Other")
             groups.setdefault(title, [])
             if (record := each.get_help_record(ctx)) is not None:
                 groups[title].append(record)
-            elif isinstance(each, click.Option):
+            else:
                 hidden.setdefault(title, []).append(each.opts[0])
+        groups["Other"] = groups.pop("Other", [])
         for title, records in groups.items():
             names = ", ".join(hidden.get(title, ()))
             if records or names:

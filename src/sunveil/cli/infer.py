@@ -311,21 +311,21 @@ def infer_command(
 ) -> None:
     """Infer azimuth, tilt and DC capacity of every system in METERS.
 
-    METERS is a file, an archive or a folder of files at one site: a table of one system, or of many
-    in long form (system_id, time, power_kw), or an export of a portal or utility, recognised by
-    its content; what that leaves open is said by options or by --schema.
+    METERS is a file, an archive or a folder of files at one site: a table of one system, a long
+    table of many systems (system_id, time, power_kw), or an export of a portal or utility, which is
+    recognised by its content. Options or --schema declare what the content leaves open.
 
-    With --systems, it is a whole fleet: Parquet in long form or with lists, or a folder of files,
-    at the places that the table of systems gives; the estimates are written to the folder --out,
-    and a run that was stopped is taken up by the same command.
+    With --systems, METERS is a fleet: Parquet in long form or with lists, or a folder of files. The
+    table of systems has the places. Estimates are written to the folder --out; the same command
+    continues an interrupted run.
 
-    Every system stands alone. One that cannot be inferred keeps its row, unknown in the table and
-    an object with system_id and error in the JSON, and is named on stderr with the reason; the
-    others' rows are the same, and the exit code is 0.
+    Each system is inferred separately. A system that cannot be inferred keeps its row (unknown in
+    the table, an object with system_id and error in the JSON) and its reason is printed to stderr;
+    the exit code is 0.
 
-    Exit code 2: the input cannot be read, it is one system that cannot be inferred, or no system
-    can be for a reason that is not in its readings: its stamps, the time zone, the weather. stderr
-    says why in one sentence, and nothing is written.
+    Exit code 2: the input cannot be read, the only system cannot be inferred, or no system can be
+    inferred for a reason other than its readings, such as timestamps, time zone or weather. Nothing
+    is written.
     """
     if given["systems"] is not None:
         if separated is not None:

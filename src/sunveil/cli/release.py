@@ -194,8 +194,7 @@ def release_command(context: click.Context, /, meters: Path, **given: Any) -> No
 
 
 def _of_site(meters: Path, given: dict[str, Any], *, unit: Unit, choices: Choices) -> list[Release]:
-    from sunveil.publish.system_rows import release_systems
-    from sunveil.releases.fleet_releases import ReleaseTerms
+    from sunveil.releases.fleet_releases import ReleaseTerms, release_systems
 
     if given["mechanism"] == "paper":
         return _by_paper(meters, given, unit=unit)
@@ -210,8 +209,7 @@ def _of_site(meters: Path, given: dict[str, Any], *, unit: Unit, choices: Choice
 def _of_fleet(
     meters: Path, given: dict[str, Any], *, unit: Unit, choices: Choices
 ) -> list[Release]:
-    from sunveil.publish.system_rows import release_systems
-    from sunveil.releases.fleet_releases import ReleaseTerms
+    from sunveil.releases.fleet_releases import ReleaseTerms, release_systems
 
     if given["delta"] is not None:
         raise ParameterError("delta is for the paper's mechanism, which takes one site at a time")
@@ -367,7 +365,9 @@ KNOWN = Group(
             default=6,
             help="Number of simulated systems, without METERS.",
         ),
-        click.option("--seed", type=click.IntRange(min=0), default=1, help="Seed of the simulation."),
+        click.option(
+            "--seed", type=click.IntRange(min=0), default=1, help="Seed of the simulation."
+        ),
     ),
 )
 

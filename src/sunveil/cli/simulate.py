@@ -319,8 +319,8 @@ def _publish(meters: Path, city: City, out: Path, *, name: str) -> list[str]:
     from sunveil.meters.schema_files import schema_digest
     from sunveil.plots.publication_figures import publication_figures
     from sunveil.publication.publication_folder import write_publication
-    from sunveil.publish.release_card import PublicationAccount
-    from sunveil.publish.system_rows import publish_systems
+    from sunveil.publish.publisher import Publisher
+    from sunveil.publish.system_rows import SystemRows
     from sunveil.releases.fleet_releases import MemorySystems, ReleaseTerms
     from sunveil.weather.sources import SiteWeather
 
@@ -341,10 +341,10 @@ def _publish(meters: Path, city: City, out: Path, *, name: str) -> list[str]:
         systems = MemorySystems(records, lambda record: weather[record.system_id])
         # simulated ids are the same in every fleet, and their households are not
         homes = [SystemHome(each, f"{name}: {each}") for each in systems.about()]
-        publication = publish_systems(
-            ledger, name, systems, terms=ReleaseTerms.of(Days(1), PUBLISHED), homes=homes
-        )
-        account = PublicationAccount.of(ledger, name, publication, schema=schema_digest(options))
+        publisher = Publisher(ledger, name, homes=homes)
+        terms = ReleaseTerms.of(Days(1), PUBLISHED)
+        publication = publisher.publish(SystemRows(systems, terms))
+        account = publisher.account(publication, schema=schema_digest(options))
     figures = publication_figures(publication)
     write_publication(folder, publication, account=account, figures=figures)
     return [

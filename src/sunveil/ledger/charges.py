@@ -553,7 +553,7 @@ def pending_charges(connection: Connection, row: Row[Any]) -> dict[str, int]:
 
 
 @contextmanager
-def turns_of(
+def lock_names(
     engine: Engine, dataset: str, questions: Iterable[str]
 ) -> Iterator[Callable[[], None]]:
     # Yields what raises an error unless all of them are held still.

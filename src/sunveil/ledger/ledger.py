@@ -16,9 +16,9 @@ from sunveil.ledger.charges import (
     charge_question,
     cost_to_household,
     keep_answer,
+    lock_names,
     pending_charges,
     register_systems,
-    turns_of,
     write_promise,
 )
 from sunveil.ledger.hash_chain import Entry, HighWaterMark, HighWaterMarks
@@ -366,7 +366,7 @@ class Ledger(LedgerReader):
             found = {each: kept_answer(connection, row, each) for each in asked}
         new = [digest for digest, answer in found.items() if answer is None]
         if new:
-            with turns_of(self._engine, dataset, new) as check_held:
+            with lock_names(self._engine, dataset, new) as check_held:
                 some = {each: asked[each] for each in new}
                 found |= self._answer_new(dataset, some, draw, check_held=check_held)
         return [answer for digest in digests if (answer := found[digest]) is not None]
@@ -379,7 +379,7 @@ class Ledger(LedgerReader):
         *,
         check_held: Callable[[], None],
     ) -> dict[str, Answer]:
-        """Charge, draw and keep what had no answer before its turn came, by digests."""
+        """Charge, draw and keep what had no answer before it was locked, by digests."""
         with self._changing(dataset) as (connection, row):
             kept = {each: kept_answer(connection, row, each) for each in asked}
             paid = pending_charges(connection, row)
@@ -407,15 +407,15 @@ class Ledger(LedgerReader):
 
     @contextmanager
     @checked
-    def turn(self, dataset: str, name: str) -> Iterator[None]:
-        """Hold a turn: whoever else takes the same one waits until the block has ended.
+    def lock(self, dataset: str, name: str) -> Iterator[None]:
+        """Hold a lock: others who take it wait until the block has ended.
 
         Parameters
         ----------
         dataset, name
-            Of the dataset, and of the turn within it, such as the digest of a series.
+            The name of the dataset, and of the lock in it, such as the digest of a series.
         """
-        with turns_of(self._engine, dataset, [name]):
+        with lock_names(self._engine, dataset, [name]):
             yield
 
     @checked

@@ -35,8 +35,6 @@ AUTO = "auto"
 ADDED = " + "
 
 
-
-
 COLUMN_FIELDS = (
     "time_column",
     "power_column",
@@ -166,19 +164,25 @@ class MeterOptions:
         str | None,
         Option(
             "Column of readings; several are added up.",
-            f'{_COLUMN} Several: a list, or ``"Export T1 + Export T2"``.', several=True),
+            f'{_COLUMN} Several: a list, or ``"Export T1 + Export T2"``.',
+            several=True,
+        ),
     ] = None
     export_column: Annotated[
         str | None,
         Option(
             "Column of export to the grid, of a net meter; several are added up.",
-            "Naming it alone declares a meter that measures only exports.", several=True),
+            "Naming it alone declares a meter that measures only exports.",
+            several=True,
+        ),
     ] = None
     import_column: Annotated[
         str | None,
         Option(
             "Column of import from the grid, of a net meter; several are added up.",
-            "Naming it declares a net meter.", several=True),
+            "Naming it declares a net meter.",
+            several=True,
+        ),
     ] = None
     power_unit: Annotated[
         Unit | str,

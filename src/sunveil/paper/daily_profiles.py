@@ -90,14 +90,14 @@ def whole_days(
 
 @checked
 def prototypical_days(record: Record, weather: Weather, *, group: DayGroup) -> list[Profile]:
-    """Return the clearest day of each group: the day whose DNI and GHI correlate best.
+    """Return the clearest day of each group: that of the highest correlation of DNI and GHI.
 
     Parameters
     ----------
     record
         The readings, on a clock that fits the sun.
     weather
-        The weather, whose DNI and GHI show how clear a day was.
+        The weather; its DNI and GHI show how clear a day was.
     group
         How days are put into groups.
     """

@@ -20,34 +20,24 @@ from sunveil.weather.weather_data import Weather
 
 Array = NDArray[np.float64]
 
-
 # Posterior means are rounded down to whole steps of this size before the exact draw, and held to
-# a range whose steps 64 bits can count: neither moves neighbours further apart.
+# a range that 64 bits can count in such steps: neither moves neighbours further apart.
 RESOLUTION = 2.0**-20
-
-
 LARGEST = 2.0**40
-
-
 PROOF = "docs/reproduction.md"
-
 
 CONDITION = (
     "It holds if the fit scores of both neighbours are independent draws from the Gaussian process"
     " prior, with probability 1 - δ over those draws; it does not hold for the worst case."
 )
 
-
 DATA_SCALED = "The scores were scaled by the data before the draw, which the argument leaves out."
-
 
 UNPROVEN_BOUND = (
     "It was drawn with algorithm 2's constant, smaller than the one the appendix argues."
 )
 
-
 VACUOUS = "With δ of 1 or more it says nothing."
-
 
 # More would not fit into memory.
 MOST_DRAWS = 1_000_000_000

@@ -62,7 +62,6 @@ def fit_score(measured: Array, profiles: NDArray[np.floating]) -> Array:
 
 RESAMPLES = 400
 
-
 # The fit scores of twelve months have about this mean and spread around the maximiser, whatever the
 # system: chosen in public, on simulated ones. It finds a few maximisers more than no scaling.
 SEARCH = SearchSettings(scaling=Scaling.public(-0.3, 0.3))
@@ -208,13 +207,13 @@ def fit_paper(
     weather
         The weather; its DNI and GHI choose the clear days.
     grid
-        The candidates; the paper's 360 x 90 when left out.
+        The candidates. Default: the paper's 360 x 90.
     group
         How days are put into groups.
     losses, albedo
         What is assumed; losses matter for the capacity only.
     search
-        What GP-UCB is run with; every candidate is looked at when left out.
+        What GP-UCB is run with. Default: every candidate is looked at.
     """
     grid = grid or paper_grid()
     score = paper_score(record, weather, group=group, albedo=albedo)

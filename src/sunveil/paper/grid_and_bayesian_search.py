@@ -84,7 +84,6 @@ def search_exhaustive(grid: Grid, score: Callable[[Grid], Array]) -> SearchResul
 
 Array = NDArray[np.float64]
 
-
 # What is kept is one row of floats per observation: more than this many numbers is refused.
 MOST_NUMBERS = 250_000_000
 
@@ -100,8 +99,8 @@ class Kernel:
     Parameters
     ----------
     length_scale
-        Of azimuth and of tilt; one radian for both when left out, which is the scaling under which
-        the paper's figures come out. [degrees]
+        Of azimuth and of tilt. Default: one radian for both, which reproduces the paper's figures.
+        [degrees]
     wrap
         Measure azimuths along the chord of the compass, so that 359° is next to 0°. On a circle
         the length of the arc would not give a valid covariance; the chord does.
@@ -175,7 +174,7 @@ class Posterior:
 
     With the Cholesky factor L of Σ(Λ_t, Λ_t) + ηI, the matrix V = L⁻¹ Σ(Λ_t, Λ) gains one row per
     observation; the paper's ``eq:posterior`` is then μ_t = Vᵀ L⁻¹ ℓ_t, and σ_t² is 1 less the
-    column sums of V². One observation costs t products per point instead of the t² of solving anew.
+    column sums of V². One observation costs t products per point instead of t² for solving again.
 
     Parameters
     ----------
@@ -389,12 +388,12 @@ class BayesResult:
 
     @property
     def best_index(self) -> int:
-        """The candidate whose evaluation was the highest."""
+        """The candidate with the highest score seen."""
         return int(self.points[self.scores.argmax()])
 
     @property
     def best(self) -> Plane:
-        """The plane whose evaluation was the highest."""
+        """The plane with the highest score seen."""
         return self.grid[self.best_index]
 
     @property

@@ -49,17 +49,12 @@ from sunveil.weather.weather_data import Weather
 
 CLEAR_DAY_PANELS = 4
 
-
 # A day with fewer daylight readings than this share of its season's fullest is not looked at.
 NEARLY_WHOLE = 0.9
 
-
 # Nor is one with so little of the brightest day's energy: nothing was running.
 RUNNING = 0.03
-
-
 YEAR = 365
-
 
 # How much clearer a day at the end of its span must be than one in the middle.
 OFF_CENTRE = 0.4
@@ -86,11 +81,11 @@ def plot_clear_days(
     record, weather
         What the estimate was inferred from.
     estimate
-        The estimate, whose clock is used.
+        The estimate; its clock is used.
     cache
         Where clear skies are kept.
     axes
-        One panel per day; four new ones when left out.
+        One panel per day. Default: four new ones.
 
     Privacy
     -------
@@ -207,8 +202,6 @@ def _name_line(ax: Axes, place: float, words: str, colour: str) -> None:
 
 # Winter, spring, summer and autumn of the north, by Okabe and Ito's palette.
 _COLOURS = ("#0072B2", "#009E73", "#D55E00", "#CC79A7")
-
-
 _STYLES = ("-", "--", "-", ":")
 
 
@@ -220,18 +213,18 @@ def plot_separated(
     cache: WeatherCache | None = None,
     axes: Sequence[Axes] | None = None,
 ) -> tuple[Axes, ...]:
-    """Draw the generation of a net meter and the load it was told from, on typical days by season.
+    """Draw generation and load of a net meter on typical days by season.
 
     Parameters
     ----------
     record, weather
         What the estimate was inferred from.
     estimate
-        The estimate, whose clock is used.
+        The estimate; its clock is used.
     cache
         Where clear skies are kept.
     axes
-        Four panels, one for each season; new ones when left out.
+        Four panels, one for each season. Default: new ones.
 
     Privacy
     -------
@@ -293,7 +286,7 @@ def plot_load(estimate: Estimate, *, ax: Axes | None = None) -> Axes:
     estimate
         The estimate of a net meter.
     ax
-        Axes to draw on; new ones when left out.
+        Axes to draw on. Default: new ones.
 
     Privacy
     -------
@@ -334,24 +327,18 @@ def _household(estimate: Estimate) -> HouseholdEstimate:
 
 
 MONTHS = "JFMAMJJASOND"
-
-
 HOURS = 24
-
 
 # Of the readings of an hour and month, the brighter ones say what the panels give: clouds only
 # take away. Under a clear sky's model the median would show the clouds.
 BRIGHT = 0.9
 
-
 # Fewer readings than this say nothing of their hour and month.
 FEWEST = 4
-
 
 # Where the colours may end, so that figures can be compared: the first that holds nearly all
 # differences. [% of the capacity]
 SCALES, NEARLY_ALL = (5.0, 10.0, 20.0, 40.0), 0.98
-
 
 # Hours and months without readings, darker than no difference.
 MISSING = "#D6D6D6"
@@ -375,11 +362,11 @@ def plot_residuals(
     record, weather
         What the estimate was inferred from.
     estimate
-        The estimate, whose clock is used.
+        The estimate; its clock is used.
     cache
         Where clear skies are kept.
     ax
-        Axes to draw on; new ones when left out.
+        Axes to draw on. Default: new ones.
 
     Privacy
     -------
@@ -448,10 +435,8 @@ def _quantiles(cell: NDArray[np.int64], values: Array, *, count: int) -> Array:
 
 YEAR_PANELS = 3
 
-
-# Names of so many years stand beside each other; those of more are written in two lines.
+# Wrap year labels beyond this many.
 MOST_BESIDE = 3
-
 
 # Room left beyond what is drawn, as a share of it.
 MARGIN = 0.25
@@ -465,7 +450,7 @@ def plot_years(estimate: Estimate, *, axes: Sequence[Axes] | None = None) -> tup
     estimate
         The estimate of a record of several years.
     axes
-        Three panels; new ones when left out.
+        Three panels. Default: new ones.
 
     Privacy
     -------
@@ -532,11 +517,8 @@ def _beside(azimuth: Array, near: float) -> Array:
 # As wide as a column of text: a wider figure would be shrunk there, and its words with it. [inches]
 WIDTH = 9.0
 
-
 # Heights of the rows: days, map beside residuals, skyline, years. [inches]
 DAYS, MIDDLE, SKYLINE, YEARS = 2.5, 3.9, 2.7, 2.2
-
-
 TITLE = 0.35
 
 

@@ -37,7 +37,6 @@ from sunveil.site import Array, Plane
 
 Mask = NDArray[np.bool_]
 
-
 # Below this tilt a degree of the plane is six or more of its azimuth. [degrees]
 NEAR_FLAT = 10.0
 
@@ -58,8 +57,8 @@ class SignedError:
 
 def comparable_planes(truth: SystemTruth, estimate: Estimate) -> list[tuple[Plane, PlaneEstimate]]:
     """Return each true plane of a system with the inferred one that stands for it."""
-    # One true plane is held against the effective plane. Nothing of trackers, nor of several planes
-    # that were not told.
+    # One true plane is compared with the effective plane; trackers, and several planes that were
+    # not separated, with nothing.
     if truth.tracker is not None:
         return []
     true = [plane for plane, _ in truth.planes]
@@ -105,14 +104,14 @@ def plot_errors(
 
     Nearly flat planes are hollow in the azimuth's panel, since they have no azimuth to speak of,
     and their bars may run off the panel. Both planes of a pair are drawn, of a tracker its capacity
-    alone; pairs and trackers that were not told are left out.
+    alone; pairs and trackers that were not recognised are omitted.
 
     Parameters
     ----------
     truths, estimates
         One of each per system, in the same order.
     axes
-        Three panels; new ones when left out.
+        Three panels. Default: new ones.
     """
     check_inputs(truths=truths, estimates=estimates, axes=axes)
     if len(truths) != len(estimates):
@@ -120,7 +119,7 @@ def plot_errors(
     pairs = [pair for pair in zip(truths, estimates, strict=True) if is_comparable(*pair)]
     planes = [each for pair in pairs for each in comparable_planes(*pair)]
     if not planes:
-        raise ParameterError("errors need at least one system whose planes were told")
+        raise ParameterError("errors need at least one system with recognised planes")
     if axes is not None and len(axes) != 3:
         raise ParameterError("errors are drawn on three panels: azimuth, tilt and capacity")
     panels = tuple(axes) if axes is not None else new_row(3, 10.0, 3.2)

@@ -104,12 +104,12 @@ class Case:
     @property
     def known(self) -> SystemTruth | None:
         """The truth where there is one and the estimate tells as many planes, or the tracker."""
-        told = self.truth is not None and is_comparable(self.truth, self.estimate)
-        return self.truth if told else None
+        comparable = self.truth is not None and is_comparable(self.truth, self.estimate)
+        return self.truth if comparable else None
 
     @property
     def planes(self) -> list[tuple[Plane, PlaneEstimate]]:
-        """Each true plane with the inferred one, where they are known and told."""
+        """Each true plane with the inferred one, where both are known."""
         return [] if self.truth is None else comparable_planes(self.truth, self.estimate)
 
     @property
@@ -125,10 +125,7 @@ _MOUNTS = {
     Mount.ROOF: "a roof",
 }
 
-
 _ANGLES = ("azimuth", "tilt")
-
-
 FLAG_WORDS = {flag: flag.value.replace("_", " ") for flag in Flag}
 
 
@@ -138,7 +135,7 @@ def summary(cases: Sequence[Case]) -> dict[str, Any]:
     out: dict[str, Any] = {"systems": len(cases), "known": len(angles)}
     out["net"] = sum(1 for case in cases if case.estimate.household is not None)
     out["readings"] = sum(len(case.record.times) for case in cases)
-    out["untold"] = sum(1 for case in cases if case.truth is not None and case.known is None)
+    out["unresolved"] = sum(1 for case in cases if case.truth is not None and case.known is None)
     if not angles:
         return out
     planes = [pair for case in cases for pair in case.planes]
@@ -292,30 +289,30 @@ def _agreement(estimate: Estimate) -> str:
 
 def _radius(case: Case) -> str:
     """Return how sure the plane is, unless its quality says so, and how far off it is in truth."""
-    told = []
+    sentences = []
     if Flag.NOT_ONE_PLANE in case.estimate.flags:
-        told.append(
+        sentences.append(
             "No single plane explains these readings: take the values above for a stand-in, not"
             " for a plane that is there."
         )
     elif Flag.TWO_PLANES in case.estimate.flags:
-        told.append(
+        sentences.append(
             f"The one plane that would do best in place of both is"
             f" {case.estimate.surface_azimuth:.0f}° / {case.estimate.surface_tilt:.0f}°."
         )
     elif hidden := hidden_words(case.estimate):
-        told.append(hidden)
+        sentences.append(hidden)
     elif case.estimate.quality_reason in FLAG_MEANINGS.values():
-        told.append(
+        sentences.append(
             f"The true plane lies within {case.estimate.plane_error_degrees:.1f}° of the inferred"
             " one with a confidence of 90%."
         )
     if case.worst_angle is not None:
         which = "it is" if len(case.planes) == 1 else "the worse of them is"
-        told.append(f"In truth {which} {case.worst_angle:.1f}° off.")
+        sentences.append(f"In truth {which} {case.worst_angle:.1f}° off.")
     elif case.truth is not None:
-        told.append(f"In truth this is {_kind(case.truth) or 'one fixed plane'}.")
-    return " ".join(told)
+        sentences.append(f"In truth this is {_kind(case.truth) or 'one fixed plane'}.")
+    return " ".join(sentences)
 
 
 def _limit(estimate: Estimate) -> str:
@@ -550,7 +547,7 @@ def _draw_case(case: Case, *, cache: WeatherCache | None) -> dict[str, Any]:
 
 
 def _draw_household(case: Case, *, cache: WeatherCache | None) -> tuple[Drawing, ...]:
-    """Return a net meter's generation told from its load, and that load; nothing of others."""
+    """Return a net meter's generation and load, separated; nothing for other meters."""
     estimate, name = case.estimate, case.estimate.system_id
     if estimate.household is None:
         return ()
@@ -597,16 +594,15 @@ def write_page(path: Path, page: str) -> None:
 
 QUALITY_MEANINGS = {
     Quality.GOOD: f"the plane is known to within {GOOD_WITHIN:g}°, and no flag speaks against it",
-    Quality.FAIR: f"to within {FAIR_WITHIN:g}°, or the unit or label is in doubt",
+    Quality.FAIR: f"to within {FAIR_WITHIN:g}°, or the unit or label is uncertain",
     Quality.POOR: "less surely, or with a flag that speaks against it",
 }
-
 
 PLANE_MEANINGS = {
     "one": "one plane",
     "two": "two planes",
     "tracker": "a single-axis tracker",
-    "untold": "more than one plane, and nothing can tell which",
+    "untold": "several planes, not separable",
 }
 
 

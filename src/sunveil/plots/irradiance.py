@@ -38,21 +38,12 @@ from sunveil.weather.clear_sky import clearsky
 from sunveil.weather.weather_data import TimeLike, Weather, instant, utc_seconds
 
 LIGHT = "Plane-of-array irradiance [W/m²]"
-
-
 SOLAR_TIME = "Solar time [h]"
-
-
 DEFAULT_TILTS = (0.0, 15.0, 30.0, 45.0, 60.0, 75.0, 90.0)
-
-
 MAP_STEP = 5.0
 
-
-# A day whose sun stays below this is no day to draw. [degrees of zenith]
+# A day is not drawn unless the sun rises above this. [degrees of zenith]
 LOWEST_NOON = 88.0
-
-
 _BLOCK = 150
 
 
@@ -76,11 +67,11 @@ def plot_irradiance_by_azimuth(
     date
         The solar day.
     azimuths
-        Clockwise from north; from east through the equator's side to west when left out. [degrees]
+        Clockwise from north. Default: from east through the equator's side to west. [degrees]
     tilt
         From horizontal. [degrees]
     weather
-        The weather of that day; the clear sky when left out.
+        The weather of that day. Default: the clear sky.
     cache
         Where clear skies are kept.
     ax
@@ -127,9 +118,9 @@ def plot_irradiance_by_tilt(
     tilts
         From horizontal. [degrees]
     azimuth
-        Clockwise from north; toward the equator when left out: 180 in the north. [degrees]
+        Clockwise from north; default: toward the equator, 180 in the north. [degrees]
     weather
-        The weather of that day; the clear sky when left out.
+        The weather of that day. Default: the clear sky.
     cache
         Where clear skies are kept.
     ax
@@ -169,7 +160,7 @@ def plot_yearly_irradiance(
     year
         Calendar year, in UTC.
     weather
-        Weather that covers the year; the clear sky when left out.
+        Weather that covers the year. Default: the clear sky.
     cache
         Where clear skies are kept.
     ax
@@ -207,11 +198,11 @@ def plot_yearly_irradiance(
 
 def _daily_energy(weather: Weather, directions: Array) -> Array:
     """Return the mean irradiation of planes. [kWh/m² per day]"""
-    lit = weather.ghi > 0.0
-    if not lit.any():
+    daylight = weather.ghi > 0.0
+    if not daylight.any():
         raise WeatherError(f"the weather from {weather.source} has no light in that year")
-    sky = sky_at(weather, utc_seconds(weather.times)[lit])
-    share = np.count_nonzero(lit) / len(weather.times)
+    sky = sky_at(weather, utc_seconds(weather.times)[daylight])
+    share = np.count_nonzero(daylight) / len(weather.times)
     # in blocks, so that a year of all planes never stands in memory at once
     parts = [
         plane_irradiance(sky, directions[first : first + _BLOCK]).mean(axis=1)

@@ -33,47 +33,6 @@ from sunveil.plots.style import (
 from sunveil.power.power_result import FleetPower
 from sunveil.publication.published_tables import Publication, PublishedTable
 from sunveil.releases.expected_errors import Curve
-from sunveil.site import Array
-
-
-def plot_differencing(
-    true_kw: Array,
-    rule_kw: Array,
-    private_kw: Array,
-    *,
-    stated_sd_kw: float,
-    private: bool,
-    axes: Sequence[Axes] | None = None,
-) -> tuple[Axes, ...]:
-    """Draw recovered against true capacity, under the 15/15 rule and under differential privacy."""
-    if not len(true_kw) == len(rule_kw) == len(private_kw) > 0:
-        raise ParameterError("a figure of the attack needs the same households throughout")
-    if axes is not None and len(axes) != 2:
-        raise ParameterError("the attack is drawn on two panels: the rule, and private totals")
-    panels = tuple(axes) if axes is not None else new_row(2, 8.6, 4.0)
-    ends = np.array([0.0, 1.05 * float(np.max(true_kw))])
-    for ax, found, colour in zip(panels, (rule_kw, private_kw), (CONTRAST, ACCENT), strict=True):
-        dress(ax)
-        ax.plot(ends, ends, color=QUIET, linewidth=0.9, linestyle=(0, (4, 2)), label="exact")
-        ax.scatter(true_kw, found, s=9, color=colour, alpha=0.6, linewidths=0.0)
-        name_axes(ax, x="True DC capacity [kW]", y="Recovered [kW]" if ax is panels[0] else "")
-        ax.set_xlim(*ends)
-    panels[1].fill_between(
-        ends,
-        ends - stated_sd_kw,
-        ends + stated_sd_kw,
-        color=ACCENT,
-        alpha=0.12,
-        linewidth=0.0,
-        label=f"stated error, ±{stated_sd_kw:.3g} kW",
-    )
-    panels[0].set_title("15/15 rule", fontsize=9.5, loc="left")
-    panels[1].set_title("Differentially private totals", fontsize=9.5, loc="left")
-    for ax in panels:
-        ax.legend(framealpha=0.85, edgecolor="none", fontsize=SMALL, loc="upper left")
-    if private:
-        mark_private(panels[0])
-    return panels
 
 
 def plot_planes(
@@ -112,7 +71,7 @@ BAND_LABEL = "what nine in ten draws are within"
 def typical_and_extreme_days(
     power: FleetPower, *, group: str | None = None, zone: str = "UTC"
 ) -> tuple[str, str]:
-    """Return the day whose energy is in the middle, and the one with the highest power."""
+    """Return the day of median energy, and the one with the highest power."""
     values = power.power_kw[power.place(group)]
     dates = power.times.tz_convert(ZoneInfo(zone)).strftime("%Y-%m-%d").to_numpy()
     starts = np.flatnonzero(np.r_[True, dates[1:] != dates[:-1]])
@@ -189,13 +148,8 @@ def plot_power_duration(
 
 
 PLANES = {"surface_azimuth", "surface_tilt", "dc_capacity_kw"}
-
-
 SURVIVAL = {"kind", "of", "difference", "noise_error"}
-
-
 SHARES = {"quantity", "group", "share", "share_error"}
-
 
 # Of a dot, for a system of the middle capacity. [square points]
 _DOT = 14.0
@@ -317,7 +271,6 @@ LOOKS = {
     ("readings:1", "paper"): (QUIET, (0, (5, 2))),
 }
 
-
 NAMES = {"readings:1": "one reading", "days:1": "one day", "system": "whole record"}
 
 
@@ -333,7 +286,7 @@ def plot_utility(
     private
         Whether they were computed from somebody's readings: the figure is then marked so.
     axes
-        Three panels; new ones when left out.
+        Three panels. Default: new ones.
     """
     check_inputs(axes=axes)
     flag("private", private)

@@ -198,11 +198,7 @@ def local_times(starts: NDArray[np.datetime64], timezone: str) -> pd.DatetimeInd
 
 
 MAP_STEP = 5.0
-
-
 MAP_READINGS = 1500
-
-
 MAP_TOLERANCE = Tolerance(relative=0.15, floor=0.08)
 
 
@@ -227,7 +223,7 @@ def plot_score_map(
     record, weather
         What the estimate was inferred from.
     estimate
-        The estimate, whose clock is used.
+        The estimate; its clock is used.
     truth
         The true plane where it is known.
     cache
@@ -297,13 +293,13 @@ def few_places(power: Array, *, limit: float) -> NDArray[np.intp]:
 
 def best_shares(power: Array, profiles: NDArray[np.floating]) -> Array:
     """Return the share of readings that agree with each plane at its best capacity. [fraction]"""
-    lit = np.asarray(profiles, dtype=np.float32)
+    shares = np.asarray(profiles, dtype=np.float32)
     bright = float(np.quantile(power, 0.98))
     if not bright > 0.0:
-        return np.zeros(len(lit))
+        return np.zeros(len(shares))
     bins = RatioBins.of(Capacities(0.6 * bright, 6.0 * bright, 0.02), MAP_TOLERANCE)
-    counts = count_readings(log_power(power), log_profiles(lit, MAP_TOLERANCE.floor), bins)
-    possible = int((lit >= MAP_TOLERANCE.floor).sum(axis=1).max())
+    counts = count_readings(log_power(power), log_profiles(shares, MAP_TOLERANCE.floor), bins)
+    possible = int((shares >= MAP_TOLERANCE.floor).sum(axis=1).max())
     return np.asarray(counts.max(axis=1) / max(1, possible))
 
 
@@ -391,13 +387,9 @@ def _finish(ax: PolarAxes, estimate: Estimate) -> None:
 # The longest and the shortest day, and one between; a path is the same each year to a few tenths.
 DAYS = (("2019-06-21", "21 June"), ("2019-03-21", "21 March"), ("2019-12-21", "21 December"))
 
-
 # Where a path's name ends, before noon. [degrees]
 NAME_BEFORE = 15.0
-
-
 HIDDEN = "#6F6F6F"
-
 
 # From this height and width on, a number fits below the skyline. [degrees]
 FIRST_INSIDE = (10.0, 24.0)
@@ -416,7 +408,7 @@ def plot_skyline(estimate: Estimate, site: Site, *, ax: Axes | None = None) -> A
     site
         Where the system is.
     ax
-        Axes to draw on; new ones when left out.
+        Axes to draw on. Default: new ones.
 
     Privacy
     -------

@@ -31,29 +31,13 @@ from sunveil.weather.weather_data import Weather
 
 # From Okabe and Ito's palette, which the common kinds of colour blindness leave distinct.
 ACCENT = "#0072B2"
-
-
 CONTRAST = "#D55E00"
-
-
 INK = "#262626"
-
-
 QUIET = "#6B6B6B"
-
-
 FAINT = "#E3E3E3"
-
-
 SMALL, USUAL = 8.5, 9.5
-
-
 PRIVATE = "private: contains readings"
-
-
 _PRIVATE_ID = "sunveil-private"
-
-
 COMPASS = ("N", "NE", "E", "SE", "S", "SW", "W", "NW")
 
 
@@ -236,7 +220,7 @@ def embedded(figure: Figure, words: str) -> Drawing:
     return Drawing(f"data:image/svg+xml;base64,{text}", words)
 
 
-# The type of each parameter, and what to give for it; those that may be left out are None then.
+# Type of each parameter, and what to give for it; optional ones may be None.
 _KINDS: dict[str, tuple[type[Any], str]] = {
     "cache": (WeatherCache, "a WeatherCache, or None for the user's own"),
     "estimate": (Estimate, "an Estimate, as sunveil.infer returns it"),
@@ -246,12 +230,10 @@ _KINDS: dict[str, tuple[type[Any], str]] = {
     "weather": (Weather, "Weather, as sunveil.get_weather returns it"),
 }
 
-
 _ENTRIES: dict[str, tuple[type[Any], str]] = {
     "estimates": (Estimate, "estimates, as sunveil.infer returns them"),
     "truths": (SystemTruth, "what is true of each system, as sunveil.simulate has it"),
 }
-
 
 _NUMBERS = ("azimuths", "tilts")
 

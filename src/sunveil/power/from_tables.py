@@ -33,16 +33,17 @@ from sunveil.power.posterior import (
     lay_planes,
     named_groups,
 )
-from sunveil.publication.publication_folder import PACKAGE, published_fleet, read_published
+from sunveil.publication.publication_folder import PACKAGE, published_fleet, read_publication
 from sunveil.publication.published_tables import (
+    AXES,
     MARGINS,
+    NOISY_COUNTS,
     UNKNOWN,
     Bins,
     Column,
     Publication,
     PublishedTable,
 )
-from sunveil.publication.published_tables import NAME as NOISY_COUNTS
 from sunveil.site import Array
 
 if TYPE_CHECKING:
@@ -98,9 +99,6 @@ def _matrix(counts: pd.DataFrame, bins: Bins) -> Array:
         chosen = np.array(place)[:, None]
         matrix *= (chosen < 0) | (chosen == where[axis])
     return np.hstack([matrix, np.zeros((len(matrix), 1))])
-
-
-AXES = ("sector", "tilt_band", "capacity_class")
 
 
 DRAWN = "drawn by itself"
@@ -268,7 +266,7 @@ def read_source(
         return plane_mixture(source, by=by, draws=draws)
     path = check_path("publication", source)
     if path.is_dir() or path.name == PACKAGE:
-        return mixture_of(read_published(path), draws=draws, rng=rng)
+        return mixture_of(read_publication(path), draws=draws, rng=rng)
     return plane_mixture(_read_planes(path), by=by, draws=draws)
 
 

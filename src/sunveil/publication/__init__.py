@@ -1,4 +1,4 @@
-"""What has been published: tables and folders that hold nothing private."""
+"""Publications: tables and folders that hold nothing private."""
 
 from __future__ import annotations
 
@@ -7,18 +7,19 @@ from typing import TYPE_CHECKING
 from sunveil._lazy import lazy_names
 
 if TYPE_CHECKING:
-    from sunveil.publication.publication_folder import write_publication
+    from sunveil.publication.publication_folder import read_publication, write_publication
     from sunveil.publication.published_tables import Publication
 
 __all__ = [
     "Publication",
+    "read_publication",
     "write_publication",
 ]
 
 __getattr__ = lazy_names(
     __name__,
     {
-        "sunveil.publication.publication_folder": ("write_publication",),
+        "sunveil.publication.publication_folder": ("read_publication", "write_publication"),
         "sunveil.publication.published_tables": ("Publication",),
     },
 )

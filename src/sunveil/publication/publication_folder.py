@@ -1,4 +1,4 @@
-"""Publications written to a folder and read back: tables, data package, README."""
+"""Publications written to a folder and read back: tables, data package, figures."""
 
 from __future__ import annotations
 
@@ -6,7 +6,6 @@ import datetime
 import hashlib
 import io
 import json
-import math
 import os
 import re
 import secrets
@@ -22,23 +21,15 @@ import pandas as pd
 
 from sunveil._extras import require_extras
 from sunveil._files import real_path
-from sunveil._options import checked
+from sunveil._options import check_path, checked
 from sunveil.errors import ParameterError, SourceError, SunveilError
-from sunveil.privacy.guarantees import ConditionalGuarantee, System
 from sunveil.publication.csv_formulas import SAID, defuse, restore
 from sunveil.publication.published_tables import Column, Publication, PublishedTable
-from sunveil.publish.publisher import (
-    NO_ACCOUNT,
-    mechanisms,
-    post_processing,
-    preprocessing,
-    statement,
-)
-from sunveil.publish.release_card import (
+from sunveil.publication.readme_and_card import (
     Curator,
-    PublicationAccount,
+    LedgerAccount,
     card_yaml,
-    household_loss,
+    readme,
     release_card,
     slug,
 )
@@ -106,105 +97,6 @@ def _angle(degrees: float) -> dict[str, Any]:
     return {"Value": degrees, "Unit": "Degree"}
 
 
-CAUTIONS = (
-    "Whatever is said of systems was drawn at random around what the readings show: use none of it"
-    " without its error.",
-    "A single row or cell says little about any one customer: that is intended.",
-    "Copies of this publication are the same draw: averaging them makes nothing more exact.",
-    "Other publications about the same systems add to the privacy loss.",
-)
-
-
-def readme(
-    publication: Publication,
-    files: list[str],
-    *,
-    published: datetime.date,
-    account: PublicationAccount | None = None,
-) -> str:
-    """Return a publication's README: what was protected, how well, and what not to conclude."""
-    parts = [
-        f"# {publication.title}\n",
-        f"Published on {published.isoformat()}.\n",
-        "## What was protected\n",
-        _protected(publication, account),
-        "## The promise\n",
-        NO_ACCOUNT + "\n" if account is None else _promised(account),
-        "## How\n",
-        _made(publication, account),
-        "## Tables\n",
-        *(_described(table) for table in publication.tables),
-        "## What not to conclude\n",
-        _cautions(publication),
-        "## Files\n",
-        "".join(f"- `{name}`\n" for name in files),
-    ]
-    if publication.public:
-        chosen = json.dumps(publication.public, indent=1, ensure_ascii=False)
-        parts += ["## Public choices\n", f"```json\n{chosen}\n```\n"]
-    return "\n".join(parts)
-
-
-def _protected(publication: Publication, account: PublicationAccount | None) -> str:
-    guarantee, loss = publication.guarantee, household_loss(publication, account)
-    delta = loss.parameters.get("delta")
-    factor = f"{math.exp(loss.parameters['epsilon']):.3g} times"
-    kept = f"nothing here would be more than {factor} as likely or as unlikely to be published"
-    if delta is not None:
-        kept = (
-            f"every set of possible publications would be at most {factor} as likely as it is, plus"
-            f" {delta:g}, and the other way round"
-        )
-    lines = [
-        f"The unit of protection is **{loss.unit}**.",
-        statement(publication),
-        f"If it were replaced by any other, {kept}.",
-    ]
-    if not isinstance(guarantee.unit, System):
-        lines.append(
-            "A whole record is protected less: it is many such units, and their losses add up."
-        )
-    if isinstance(guarantee, ConditionalGuarantee):
-        lines.append("This holds only under the condition just named, not in the worst case.")
-    return " ".join(lines) + "\n"
-
-
-def _promised(account: PublicationAccount) -> str:
-    lines = [
-        f"Of the dataset {account.dataset}: {account.promise}.",
-        account.spending,
-        account.household_rule,
-        account.record,
-    ]
-    return "".join(f"- {line}\n" for line in lines)
-
-
-def _made(publication: Publication, account: PublicationAccount | None) -> str:
-    proof = publication.guarantee.proof
-    lines = [
-        f"{mechanisms(publication)} Proof, in Sunveil's documentation: {proof}.",
-        preprocessing(publication, account),
-        f"Post-processing: {post_processing(publication)}",
-    ]
-    return "\n\n".join(line for line in lines if line is not None) + "\n"
-
-
-def _described(table: PublishedTable) -> str:
-    rows = "".join(f"| `{c.name}` | {c.kind} | {c.about} |\n" for c in table.columns)
-    errors = [f"`{c.name}`" for c in table.columns if "error" in c.name]
-    stated = f"\nErrors are stated in {', '.join(errors)}.\n" if errors else ""
-    count = f"{len(table.rows)} row{'' if len(table.rows) == 1 else 's'}"
-    return (
-        f"### {table.name}\n\n{table.about} {count}.\n\n"
-        f"| column | type | what it holds |\n|---|---|---|\n{rows}{stated}"
-    )
-
-
-def _cautions(publication: Publication) -> str:
-    lines = (*CAUTIONS, *publication.public.get("cautions", ()))
-    return "".join(f"- {line}\n" for line in lines)
-
-
 Draw = Callable[["Figure"], None]
 
 
@@ -233,7 +125,7 @@ def write_publication(
     folder: Path | str,
     publication: Publication,
     *,
-    account: PublicationAccount | None = None,
+    account: LedgerAccount | None = None,
     figures: Mapping[str, Draw] | None = None,
     curator: Curator | None = None,
     published: datetime.date | None = None,
@@ -243,17 +135,18 @@ def write_publication(
     Parameters
     ----------
     folder
-        Where: a folder that does not exist, or an empty one.
+        A folder that does not exist, or an empty one.
     publication
-        What to write; everything in it is public.
+        The publication; everything in it is public.
     account
-        What the ledger says of it. Without, card and README say that there is none.
+        The ledger's account of it, as :meth:`sunveil.publish.Publisher.account` returns it. Without
+        it, card and README say that there is none.
     figures
         Names, and functions that each draw on a new matplotlib figure; PNG and SVG are written.
     curator
-        Who publishes, for the release card.
+        The publisher, for the release card.
     published
-        The day of publication; today, in UTC, when left out.
+        The day of publication; by default today, in UTC.
     """
     require_extras("publish", purpose="a publication")
     target = real_path(Path(folder))
@@ -324,7 +217,7 @@ def _write_tables(folder: Path, publication: Publication, figures: Mapping[str, 
 def _describe(
     folder: Path,
     publication: Publication,
-    account: PublicationAccount | None,
+    account: LedgerAccount | None,
     *,
     curator: Curator,
     day: datetime.date,
@@ -486,9 +379,16 @@ class PublishedFleet:
     public: Mapping[str, Any]  # the public choices it was made with
 
 
-def read_published(path: Path | str) -> PublishedFleet:
-    """Return the publication in a folder, as a curator wrote it or the service gave it."""
-    folder = Path(path)
+@checked
+def read_publication(path: Path | str) -> PublishedFleet:
+    """Read the publication in a folder, as a curator wrote it or the service returned it.
+
+    Parameters
+    ----------
+    path
+        The folder, or its ``datapackage.json``.
+    """
+    folder = check_path("path", path)
     folder = folder.parent if folder.name == PACKAGE else folder
     try:
         package = json.loads((folder / PACKAGE).read_text(encoding="utf-8"))

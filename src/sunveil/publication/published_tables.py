@@ -3,33 +3,22 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 from enum import StrEnum
 from itertools import pairwise
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from sunveil._options import check_fields
 from sunveil.errors import ParameterError
 from sunveil.privacy.guarantees import Guaranteed
 
-if TYPE_CHECKING:
-    from sunveil.estimates.read_write import FleetPlanes, FleetRows
-    from sunveil.ledger.promises import Question
-
-Array = NDArray[np.float64]
-
-
-Whole = NDArray[np.int64]
-
-
 UNKNOWN = "unknown"
 
 
-# A system is so many equal parts, which its planes share by capacity: public, and the same for all.
+# Equal parts that a system is counted in; its planes share them by capacity. Public.
 PARTS = 10
 
 
@@ -39,7 +28,7 @@ _POINTS = {
 }
 
 
-_MOST_CELLS = 100_000
+_MOST_BINS = 100_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,14 +36,14 @@ class Bins:
     """Sectors of azimuth, bands of tilt and classes of capacity: public, and chosen in advance.
 
     A value beyond the outermost edges falls into the outermost bin. A plane that lacks a value
-    falls into one cell of its own, ``unknown``, so that every plane is in exactly one cell. A
-    tracker is one plane, its modules at rest: level, in the sector of its axis's southern end. The
-    class is that of the whole system, however many planes it has.
+    falls into a bin of its own, ``unknown``, so that every plane is in exactly one bin. A tracker
+    counts as one level plane, in the sector of its axis's southern end. The capacity class is that
+    of the whole system, however many planes it has.
 
     Parameters
     ----------
     sectors
-        How many sectors the compass is cut into; the first is centred on north.
+        Number of sectors of the compass; the first is centred on north.
     tilt_edges
         Edges of the bands, increasing; a band holds its lower edge. [degrees]
     capacity_edges_kw
@@ -68,22 +57,22 @@ class Bins:
     def __post_init__(self) -> None:
         check_fields(self)
         if isinstance(self.sectors, bool) or not isinstance(self.sectors, int) or self.sectors < 1:
-            raise ParameterError("the compass is cut into a whole number of sectors, 1 or more")
+            raise ParameterError("sectors must be a whole number of 1 or more")
         _check_edges("tilt_edges", self.tilt_edges)
         _check_edges("capacity_edges_kw", self.capacity_edges_kw)
-        if self.size > _MOST_CELLS:
+        if self.size > _MOST_BINS:
             raise ParameterError(
-                f"the bins make {self.size:,} cells, more than {_MOST_CELLS:,}; take wider ones"
+                f"the edges make {self.size:,} bins, more than {_MOST_BINS:,}; use wider ones"
             )
 
     @property
     def shape(self) -> tuple[int, int, int]:
-        """How many sectors, bands and classes there are."""
+        """Numbers of sectors, bands and classes."""
         return self.sectors, len(self.tilt_edges) - 1, len(self.capacity_edges_kw) - 1
 
     @property
     def size(self) -> int:
-        """How many cells there are, without the one for unknown values."""
+        """Number of bins, without the one for unknown values."""
         return int(np.prod(self.shape))
 
     @property
@@ -91,110 +80,12 @@ class Bins:
         """Names of the sectors, bands and classes."""
         return self._sector_names(), _spans(self.tilt_edges), _spans(self.capacity_edges_kw)
 
-    def cells(self, rows: FleetRows) -> Whole:
-        """Return the cell of every row's largest plane: private. The last is the unknown one."""
-        planes = largest_planes(rows)
-        return self._cells(planes.surface_azimuth, planes.surface_tilt, rows.dc_capacity_kw)
-
-    def parts(self, rows: FleetRows) -> tuple[Whole, Whole, Whole]:
-        """Return the row, the cell and the parts of every plane: private.
-
-        The parts of a row are whole numbers of 0 or more that add up to :data:`PARTS`, whatever
-        its planes hold. The last cell, ``size``, is the unknown one.
-        """
-        planes = rows.planes
-        capacity = rows.dc_capacity_kw[planes.row]
-        cells = self._cells(planes.surface_azimuth, planes.surface_tilt, capacity)
-        return planes.row, cells, whole_parts(planes)
-
-    def _cells(self, azimuth: Array, tilt: Array, capacity: Array) -> Whole:
-        unknown = ~np.isfinite(azimuth) | np.isnan(tilt) | np.isnan(capacity)
-        width = 360.0 / self.sectors
-        turned = np.mod(np.where(unknown, 0.0, azimuth) + width / 2.0, 360.0)
-        # a tiny negative angle comes back from mod as 360 itself
-        sector = np.floor(turned / width).astype(np.int64) % self.sectors
-        place = (sector, _band(tilt, self.tilt_edges), _band(capacity, self.capacity_edges_kw))
-        flat = np.ravel_multi_index(place, self.shape)
-        return np.where(unknown, self.size, flat).astype(np.int64)
-
     def _sector_names(self) -> tuple[str, ...]:
         if self.sectors in _POINTS:
             return _POINTS[self.sectors]
         width = 360.0 / self.sectors
         starts = [(i - 0.5) * width % 360.0 for i in range(self.sectors)]
         return tuple(f"{start:g} to {(start + width) % 360.0:g}" for start in starts)
-
-
-def whole_parts(planes: FleetPlanes) -> Whole:
-    """Return how many parts of its system every plane gets: private."""
-    # Shares are rounded to whole parts, those with the largest remainders upwards, so that the
-    # parts of a system add up to PARTS as its shares add up to 1.
-    # A system's parts depend on its own planes alone: `docs/proofs/counts.md`.
-    row, exact = planes.row, PARTS * planes.share
-    whole = np.floor(exact).astype(np.int64)
-    lacking = PARTS - np.bincount(row, weights=whole).astype(np.int64)
-    order = np.lexsort((whole - exact, row))
-    rank = np.empty(len(row), dtype=np.int64)
-    rank[order] = np.arange(len(row)) - np.searchsorted(row[order], row[order])
-    return np.asarray(whole + (rank < lacking[row]))
-
-
-def largest_planes(rows: FleetRows) -> FleetPlanes:
-    """Return the plane with the largest share of every row, in the rows' order: private."""
-    planes = rows.planes
-    order = np.lexsort((-planes.share, planes.row))
-    _, first = np.unique(planes.row[order], return_index=True)
-    return planes.take(order[first])
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class FleetGroups:
-    """Disjoint groups of a fleet by a public key: which group a system is in is no secret."""
-
-    key: str | None  # name of the key, or None for the whole fleet as one group
-    names: tuple[str, ...]  # the groups, given in advance
-    place: Whole  # the group of every row
-
-    @property
-    def sizes(self) -> Whole:
-        """How many systems each group has: public, as the key is."""
-        return np.bincount(self.place, minlength=len(self.names)).astype(np.int64)
-
-
-def check_keys(key: str | None, keys: Sequence[str] | None) -> tuple[str, ...]:
-    """Return the names of the groups, or refuse a list that was not given in advance."""
-    if key is None:
-        if keys is not None:
-            raise ParameterError("keys are given without the name of the column they are in: key")
-        return ("all",)
-    names = tuple(str(name) for name in keys or ())
-    if not names:
-        raise ParameterError(
-            f"the groups of {key} must be listed in advance, so that an empty one is no secret;"
-            " give keys"
-        )
-    if len(set(names)) != len(names):
-        raise ParameterError(f"the list of the groups of {key} names one twice")
-    return names
-
-
-def groups_of(rows: FleetRows, *, key: str | None, keys: Sequence[str] | None) -> FleetGroups:
-    """Return the groups of a fleet."""
-    names = check_keys(key, keys)
-    if key is None:
-        return FleetGroups(None, names, np.zeros(len(rows), dtype=np.int64))
-    if key not in rows.keys:
-        raise ParameterError(f"the fleet has no public column {key!r}")
-    found = [str(name) for name in rows.keys[key]]
-    strange = sorted(set(found) - set(names))
-    if strange:
-        listed = ", ".join(map(repr, strange[:3])) + (" and others" if len(strange) > 3 else "")
-        raise ParameterError(
-            f"the data have {key} {listed}, not among the groups listed; list all of them or leave"
-            " their systems out"
-        )
-    index = {name: i for i, name in enumerate(names)}
-    return FleetGroups(key, names, np.array([index[name] for name in found], dtype=np.int64))
 
 
 def _check_edges(name: str, edges: tuple[float, ...]) -> None:
@@ -206,16 +97,11 @@ def _check_edges(name: str, edges: tuple[float, ...]) -> None:
         raise ParameterError(f"{name} must be two or more finite numbers, each above the last")
 
 
-def _band(values: Array, edges: tuple[float, ...]) -> Whole:
-    # inner edges only: whatever is beyond the outer ones is in the outermost bins
-    return np.searchsorted(np.array(edges[1:-1]), values, side="right").astype(np.int64)
-
-
 def _spans(edges: tuple[float, ...]) -> tuple[str, ...]:
     return tuple(f"{low:g} to {high:g}" for low, high in pairwise(edges))
 
 
-# What no system is taken to be larger than, unless the curator knows better. [kW]
+# [kW] largest capacity of a system, unless the curator gives another
 LARGEST_KW = 2000.0
 
 
@@ -262,6 +148,23 @@ class PublishedTable:
         return [row[place] for row in self.rows]
 
 
+@dataclass(frozen=True, slots=True)
+class HowMade:
+    """How a product is made, in the sentences of its README and release card."""
+
+    covers: str  # what the guarantee is of: "Each row" or "All tables together"
+    data: str  # what the protected data are
+    unprotected: str  # what is taken to be public
+    preprocessing: str  # what happens before the draw; CHOOSER stands for who chose
+    post_processing: str  # what is done with what was drawn
+    composition: str  # how the losses of its parts add up
+    product_type: str  # the registry's word for it
+
+
+# Stands in `HowMade.preprocessing` for who made public choices: the curator or an analyst.
+CHOOSER = "{chooser}"
+
+
 @dataclass(frozen=True, slots=True, eq=False)
 class Publication:
     """A publication: everything in it is public.
@@ -269,17 +172,19 @@ class Publication:
     Parameters
     ----------
     title
-        What it is.
+        Its title.
     tables
         Its tables.
     guarantee
-        What all of it together promises.
+        The guarantee of all of it together.
     mechanism
-        Which mechanisms drew it, in words.
+        The mechanisms that drew it, in words.
     public
         The public choices it was made with.
+    how
+        How its product is made, for README and release card; None where that is not known.
     question
-        What the ledger was asked for it; None where there was no ledger.
+        The question that the ledger answered with it; None where there was none.
     """
 
     title: str
@@ -287,7 +192,8 @@ class Publication:
     guarantee: Guaranteed
     mechanism: str
     public: dict[str, Any] = field(default_factory=dict)
-    question: Question | None = field(default=None, repr=False)
+    how: HowMade | None = None
+    question: Any = field(default=None, repr=False)
 
     def __post_init__(self) -> None:
         check_fields(self)
@@ -303,7 +209,7 @@ MARGINS = {
 }
 
 
-NAME = "noisy-counts"
+NOISY_COUNTS = "noisy-counts"
 
 
 AXES = ("sector", "tilt_band", "capacity_class")
@@ -317,7 +223,7 @@ BINS = Bins(
 
 
 class ErrorVerdict(StrEnum):
-    """What an answer would be good for."""
+    """What an answer of some error is good for."""
 
     USEFUL = "useful"
     ROUGH = "rough"
@@ -326,14 +232,14 @@ class ErrorVerdict(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Rule:
-    """Up to which share of what is told an error is useful, and up to which it is rough."""
+    """Largest errors of useful and of rough answers, as shares of the quantity they are of."""
 
-    useful: float  # the largest error of each, as a share of what it is compared with
-    rough: float  # the largest error of each, as a share of what it is compared with
+    useful: float
+    rough: float
     words: str  # the rule as a sentence
 
 
-# By the unit of the error. A count is told from an empty cell at three standard deviations.
+# By the unit of the error. A count differs from an empty bin at three standard deviations.
 RULES = {
     "systems": Rule(
         1.0 / 3.0,

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from sunveil._extras import require_extras
 from sunveil.errors import SunveilError
-from sunveil.publication.published_tables import NAME, Bins, Column, PublishedTable
+from sunveil.publication.published_tables import NOISY_COUNTS, Bins, Column, PublishedTable
 
 if TYPE_CHECKING:
     from sunveil.publish.synthetic_table import Array
@@ -112,7 +112,7 @@ def noisy_counts(marginals: Sequence[Marginal], bins: Bins) -> PublishedTable:
                 labels[axis] = bins.labels[axis][at]
             rows.append((*labels, round(float(each.counts[place])), round(each.deviation, 4)))
     return PublishedTable(
-        NAME,
+        NOISY_COUNTS,
         "Noisy counts of the systems along each axis and each pair of axes, which the synthetic"
         " systems were made of.",
         _COLUMNS,

@@ -1,10 +1,10 @@
-"""Tables of a fleet: planned, charged, drawn and kept."""
+"""FleetTables: counts, totals and quantiles of a fleet."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
 from fractions import Fraction
 from typing import Any
 
@@ -14,33 +14,34 @@ from numpy.typing import NDArray
 from sunveil._options import check_fields, checked, whole
 from sunveil.errors import ParameterError
 from sunveil.estimates.read_write import MOUNTS, FleetRows
-from sunveil.ledger.ledger import Ledger
-from sunveil.ledger.promises import Question, SystemHome
+from sunveil.ledger.promises import Answer, Dataset, Question
 from sunveil.privacy.discrete_noise import Counts, Sensitivity, Spending
-from sunveil.privacy.guarantees import System, unit_name
+from sunveil.privacy.guarantees import ConcentratedGuarantee, System, unit_name
 from sunveil.publication.published_tables import (
+    CHOOSER,
     LARGEST_KW,
     MARGINS,
     UNKNOWN,
     Bins,
     Column,
-    FleetGroups,
+    HowMade,
     Publication,
     PublishedTable,
-    check_keys,
-    groups_of,
 )
 from sunveil.publish.capacity_cap import ClipRule, check_largest, expected_error, ladder
 from sunveil.publish.consistent_tables import consistent
 from sunveil.publish.noisy_counts import (
+    FleetGroups,
+    check_keys,
     count_deviation,
     count_tables,
     draw_counts,
     drawn_deviation,
+    groups_of,
     key_columns,
     sources,
 )
-from sunveil.publish.publisher import published_homes
+from sunveil.publish.publisher import Product
 from sunveil.publish.totals_and_quantiles import (
     check_clip,
     check_quantiles,
@@ -204,95 +205,116 @@ class Expected:
     meaning: str  # what kind of error it is
 
 
+@dataclass(frozen=True, slots=True)
+class TableChoices:
+    """The public choices of a fleet's tables.
+
+    Parameters
+    ----------
+    bins
+        Sectors, bands and classes.
+    epsilon
+        The cost of all tables together. Under a promise with δ it means ρ = ε²/2, the cost of an
+        ε-DP release there.
+    tables
+        Any of ``counts`` (sector, band and class together), ``planes``, ``sectors``, ``tilts``,
+        ``capacities``, ``mounts``, ``totals`` and ``quantiles``: ε is divided among these. None for
+        ``counts``, ``totals`` and ``quantiles``.
+    shares
+        How ε is divided among them; by default 2 for ``counts`` and 1 for each other.
+    key, keys
+        A public column that divides the fleet, and all its groups, in advance.
+    clip_kw
+        Public bounds that capacities in totals are clipped to; None to choose the upper one
+        privately from a public ladder, for a third of what totals cost. [kW]
+    largest_kw
+        The largest capacity of a system: public, such as the largest connection allowed. [kW]
+    quantiles
+        Which quantiles of capacity and tilt.
+    edition
+        A public name of the data: another edition is another question.
+    """
+
+    bins: Bins = field(default_factory=Bins)
+    epsilon: float = 1.0
+    tables: tuple[str, ...] | None = None
+    shares: Mapping[str, float] | None = None
+    key: str | None = None
+    keys: tuple[str, ...] | None = None
+    clip_kw: tuple[float, float] | None = None
+    largest_kw: float = LARGEST_KW
+    quantiles: tuple[float, ...] = QUANTILES
+    edition: str = "1"
+
+    def __post_init__(self) -> None:
+        check_fields(self)
+
+    def buy(self, *, concentrated: bool) -> Bought:
+        """Return what each table may spend."""
+        return buy(
+            self.epsilon,
+            tables=self.tables,
+            shares=self.shares,
+            quantiles=self.quantiles,
+            concentrated=concentrated,
+        )
+
+
 @checked
 def fleet_tables(
-    rows: FleetRows,
-    *,
-    bins: Bins,
-    epsilon: float,
-    tables: Sequence[str] | None = None,
-    shares: Mapping[str, float] | None = None,
-    key: str | None = None,
-    keys: Sequence[str] | None = None,
-    clip_kw: tuple[float, float] | None = None,
-    largest_kw: float = LARGEST_KW,
-    quantiles: Sequence[float] = QUANTILES,
-    concentrated: bool = False,
+    rows: FleetRows, choices: TableChoices, *, concentrated: bool = False
 ) -> Publication:
-    """Draw the tables of a fleet.
+    """Draw the tables of a fleet; nothing is recorded.
 
     Parameters
     ----------
     rows
         The fleet: private.
-    bins
-        Public sectors, bands and classes.
-    epsilon
-        What all tables cost together.
-    tables
-        What is bought: any of ``counts`` (sector, band and class together), ``planes``,
-        ``sectors``, ``tilts``, ``capacities``, ``mounts``, ``totals`` and ``quantiles``. ε goes to
-        these alone. ``counts``, ``totals`` and ``quantiles`` by default.
-    shares
-        How ε is divided among them; 2 for ``counts`` and 1 for each other by default.
-    key, keys
-        A public column that divides the fleet, and every group there may be, in advance.
-    clip_kw
-        Public bounds that every capacity is held between in totals; None to have the upper one
-        chosen privately from a public ladder, which takes a third of what totals cost. [kW]
-    largest_kw
-        The largest capacity that a system may have: public, such as the largest connection
-        allowed. [kW]
-    quantiles
-        Which quantiles of capacity and tilt.
+    choices
+        The public choices.
     concentrated
-        Whether the promise has a δ: then ε means ρ = ε²/2, and noise is Gaussian.
+        Whether ε means ρ = ε²/2, and noise is Gaussian, as under a promise with δ.
 
     Privacy
     -------
-    Neighbours replace the inferred values of one system; how many systems each group has is public.
+    Neighbours replace the inferred values of one system; the size of each group is public.
     Pure ε-DP for ``System()``, or ρ-zCDP: ``docs/proofs/counts.md``.
     """
-    # whatever public can be refused is refused before the first draw
-    dry_fleet_tables(
-        bins=bins, epsilon=epsilon, tables=tables, shares=shares, key=key, keys=keys,
-        clip_kw=clip_kw, largest_kw=largest_kw, quantiles=quantiles, concentrated=concentrated,
-    )  # fmt: skip
-    bought = buy(
-        epsilon, tables=tables, shares=shares, quantiles=quantiles, concentrated=concentrated
-    )
-    groups = groups_of(rows, key=key, keys=keys)
+    # everything public that can be refused is refused before the first draw
+    expected_tables(choices, concentrated=concentrated)
+    bought = choices.buy(concentrated=concentrated)
+    bins, clip = choices.bins, choices.clip_kw
+    groups = groups_of(rows, key=choices.key, keys=choices.keys)
+    tables = tuple(_drawn(rows, bought, choices, groups))
+    public = {
+        "unit": unit_name(System()),
+        "epsilon": float(choices.epsilon),
+        "measure": "rho" if concentrated else "epsilon",
+        "parts": {name: part.amount for name, part in bought.parts.items()},
+        "systems": len(rows),
+        "sectors": bins.sectors,
+        "tilt_edges": list(bins.tilt_edges),
+        "capacity_edges_kw": list(bins.capacity_edges_kw),
+        "key": choices.key,
+        "keys": None if choices.key is None else list(groups.names),
+        "clip_kw": None if clip is None else list(clip),
+        "largest_kw": float(choices.largest_kw),
+        "quantiles": list(bought.quantiles),
+    }
     return Publication(
         title="Tables of a fleet of PV systems",
-        tables=tuple(_drawn(rows, bought, bins, groups, clip_kw, largest_kw)),
+        tables=tables,
         guarantee=bought.whole.guarantee(PROOF),
-        mechanism=_words(bought, drawn_clip=clip_kw is None and len(ladder(largest_kw)) > 1),
-        public={
-            "unit": unit_name(System()),
-            "epsilon": float(epsilon),
-            "measure": "rho" if concentrated else "epsilon",
-            "parts": {name: part.amount for name, part in bought.parts.items()},
-            "systems": len(rows),
-            "sectors": bins.sectors,
-            "tilt_edges": list(bins.tilt_edges),
-            "capacity_edges_kw": list(bins.capacity_edges_kw),
-            "key": key,
-            "keys": None if key is None else list(groups.names),
-            "clip_kw": None if clip_kw is None else list(clip_kw),
-            "largest_kw": float(largest_kw),
-            "quantiles": list(bought.quantiles),
-        },
+        mechanism=_words(bought, private_clip=clip is None and len(ladder(choices.largest_kw)) > 1),
+        public=public,
+        how=_how(public, tables),
     )
 
 
 def _drawn(
-    rows: FleetRows,
-    bought: Bought,
-    bins: Bins,
-    groups: FleetGroups,
-    clip_kw: tuple[float, float] | None,
-    largest_kw: float,
+    rows: FleetRows, bought: Bought, choices: TableChoices, groups: FleetGroups
 ) -> list[PublishedTable]:
+    bins, clip_kw, largest_kw = choices.bins, choices.clip_kw, choices.largest_kw
     drawn = {
         name: draw_counts(rows, bins, groups, spending=part, table=name)
         for name, part in bought.counts.items()
@@ -305,9 +327,9 @@ def _drawn(
             rule = ClipRule(ladder(largest_kw), part, len(rows))
             tables.append(total_table(draw_clipped_totals(rows, groups, rule), groups))
         else:
-            found = draw_totals(rows, groups, clip_kw=clip_kw, spending=part)
+            totals = draw_totals(rows, groups, clip_kw=clip_kw, spending=part)
             cut = _cut(tables, bins, clip_kw[1], largest_kw, len(groups.names))
-            tables.append(total_table(found, groups, cut_kw=cut))
+            tables.append(total_table(totals, groups, cut_kw=cut))
     if (part := bought.parts.get("quantiles")) is not None:
         tables.append(
             draw_quantiles(
@@ -331,56 +353,43 @@ def _cut(
 
 
 @checked
-def dry_fleet_tables(
-    *,
-    bins: Bins,
-    epsilon: float,
-    tables: Sequence[str] | None = None,
-    shares: Mapping[str, float] | None = None,
-    key: str | None = None,
-    keys: Sequence[str] | None = None,
-    clip_kw: tuple[float, float] | None = None,
-    largest_kw: float = LARGEST_KW,
-    quantiles: Sequence[float] = QUANTILES,
-    concentrated: bool = False,
-    systems: int | None = None,
+def expected_tables(
+    choices: TableChoices, *, concentrated: bool = False, systems: int | None = None
 ) -> tuple[Expected, ...]:
-    """Return what every table would cost and the error of its cells, without looking at a row.
+    """Return the cost of each table and the error of its values; looks at no row.
 
-    All cells of a table of counts have the same error, in every group: groups are disjoint, and
+    All bins of a table of counts have the same error, in every group: groups are disjoint, and
     each has the whole ε.
 
     Parameters
     ----------
-    bins, epsilon, tables, shares, key, keys, clip_kw, largest_kw, quantiles, concentrated
+    choices, concentrated
         As for :func:`fleet_tables`.
     systems
-        How many systems the fleet has, for the errors of totals; 300 where it is not said.
+        Number of systems of the fleet, for the errors of totals; 300 where it is not known.
     """
-    groups = len(check_keys(key, keys))
+    clip_kw, largest_kw = choices.clip_kw, choices.largest_kw
+    groups = len(check_keys(choices.key, choices.keys))
     check_largest(largest_kw)
     if clip_kw is not None:
         check_clip(clip_kw)
-    bought = buy(
-        epsilon, tables=tables, shares=shares, quantiles=quantiles, concentrated=concentrated
-    )
-    found = _expected_counts(bought, bins)
+    bought = choices.buy(concentrated=concentrated)
+    expected = _expected_counts(bought, choices.bins)
     if (part := bought.parts.get("totals")) is not None:
         if clip_kw is None:
             many = SYSTEMS if systems is None else whole("systems", systems, low=0, high=10**12)
-            many = max(many, 1)
-            rule = ClipRule(ladder(largest_kw), part, many)
-            found.append(_expected_totals(rule, groups))
+            rule = ClipRule(ladder(largest_kw), part, max(many, 1))
+            expected.append(_expected_totals(rule, groups))
         else:
             noise = total_deviation(clip_kw=clip_kw, spending=part)
-            found.append(Expected("totals", "total_kw", part.amount, noise, "kW", CUT))
+            expected.append(Expected("totals", "total_kw", part.amount, noise, "kW", CUT))
     if (part := bought.parts.get("quantiles")) is not None:
         each = part_of(part, len(bought.quantiles))
         for quantity, grid in grids(largest_kw).items():
             error = rank_error(grid, spending=each)
             cost = each.amount * len(bought.quantiles)
-            found.append(Expected("quantiles", quantity, cost, error, "ranks", RANKS))
-    return tuple(found)
+            expected.append(Expected("quantiles", quantity, cost, error, "ranks", RANKS))
+    return tuple(expected)
 
 
 def _expected_counts(bought: Bought, bins: Bins) -> list[Expected]:
@@ -402,12 +411,12 @@ def _expected_totals(rule: ClipRule, groups: int) -> Expected:
     return Expected("totals", "total_kw", rule.spending.amount, error, "%", meaning)
 
 
-def _words(bought: Bought, *, drawn_clip: bool) -> str:
+def _words(bought: Bought, *, private_clip: bool) -> str:
     noisy = [name for name in (*MARGINS, "mounts", "totals") if name in bought.parts]
     kind = "Gaussian" if bought.whole.concentrated else "Laplace"
     said = [f"discrete {kind} noise ({', '.join(noisy)})"] if noisy else []
     chosen = ["quantiles by their ranks"] if "quantiles" in bought.parts else []
-    if "totals" in bought.parts and drawn_clip:
+    if "totals" in bought.parts and private_clip:
         chosen.append("the clip of totals by what is above it")
     if chosen:
         kind = "the exponential mechanism" if bought.whole.concentrated else "permute-and-flip"
@@ -415,142 +424,158 @@ def _words(bought: Bought, *, drawn_clip: bool) -> str:
     return ", ".join(said)
 
 
-@dataclass(frozen=True, slots=True)
-class TableChoices:
-    """What is chosen in public for a fleet's tables.
+_CONSTANTS = "Sunveil's own, constants of the program that are the same for all data"
+# Said of every product that is made of inferred rows.
+ROWS = (
+    "Rows of inferred values are used as they are given: the curator states that each was inferred"
+    " from the readings of its own system alone."
+)
+
+
+def rows_made(
+    *,
+    unprotected: str,
+    preprocessing: str,
+    post_processing: str,
+    product_type: str = "Summary statistics",
+) -> HowMade:
+    """Return how a product of inferred rows is made."""
+    return HowMade(
+        covers="All tables together",
+        data="Azimuth, tilt and DC capacity inferred of solar PV systems, and whether they stand on"
+        " one plane, on two or on a tracker; one row per system.",
+        unprotected=unprotected,
+        preprocessing=preprocessing,
+        post_processing=post_processing,
+        composition="The parts of a publication add up to what it costs.",
+        product_type=product_type,
+    )
+
+
+def _how(public: Mapping[str, Any], tables: Sequence[PublishedTable]) -> HowMade | None:
+    if "tilt_edges" not in public:  # not known of tables that an earlier version drew
+        return None
+    key = public["key"]
+    in_groups = "" if key is None else f", and which of them are in each {key}"
+    return rows_made(
+        unprotected=f"Public: which systems are in the data, how many ({public['systems']})"
+        f"{in_groups}.",
+        preprocessing=_preprocessing(public),
+        post_processing=_post_processing(tables),
+    )
+
+
+def _preprocessing(public: Mapping[str, Any]) -> str:
+    usual = Bins()
+    edges = tuple(map(tuple, (public["tilt_edges"], public["capacity_edges_kw"])))
+    defaults = (usual.sectors, usual.tilt_edges, usual.capacity_edges_kw)
+    chosen = (public["sectors"], *edges) != defaults
+    said = [ROWS, f"Bins were chosen for it; {CHOOSER}." if chosen else f"Bins are {_CONSTANTS}."]
+    if "totals" in public["parts"]:
+        given = public["clip_kw"] is not None
+        said.append(
+            f"Bounds of capacity in totals were given; {CHOOSER}."
+            if given
+            else "The cap on capacities in totals was drawn privately from a public ladder, and"
+            " paid for out of what totals cost."
+        )
+    if public["largest_kw"] != LARGEST_KW:
+        said.append(f"The largest capacity of a system was given; {CHOOSER}.")
+    return " ".join(said)
+
+
+def _post_processing(tables: Sequence[PublishedTable]) -> str:
+    names = {table.name for table in tables}
+    done = []
+    if names & set(MARGINS):
+        done.append(
+            "Counts were made to agree with each other and with the public number of systems, whole"
+            " and not negative; the column noisy has them as they were drawn."
+        )
+    if "mounts" in names:
+        done.append(
+            "Counts by mount were made to agree with the public number of systems alone, whole and"
+            " not negative; the column noisy has them as they were drawn."
+        )
+    if "totals" in names:
+        done.append("Means are totals divided by public numbers of systems.")
+    if "quantiles" in names:
+        done.append("Quantiles of one quantity were put in order.")
+    return " ".join(done)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class FleetTables(Product[tuple[Expected, ...]]):
+    """Tables of a fleet: counts, totals and quantiles.
 
     Parameters
     ----------
-    bins
-        Sectors, bands and classes.
-    epsilon
-        What all tables cost together. Under a promise with δ it means ρ = ε²/2, what an ε-DP
-        release costs there.
-    tables
-        What is bought, by name; None for the usual ones (:mod:`sunveil.publish.fleet_tables`).
-    shares
-        How ε is divided among them; None for the usual shares.
-    key, keys
-        A public column that divides the fleet, and every group there may be, in advance.
-    clip_kw
-        Public bounds of capacity in totals; None to have the upper one chosen privately. [kW]
-    largest_kw
-        The largest capacity that a system may have: public. [kW]
-    quantiles
-        Which quantiles.
-    edition
-        A public name of the data that the tables are made from: another edition is another
-        question.
+    choices
+        The public choices.
+    rows
+        The fleet: private; None to plan before it is read.
+    size
+        Number of systems, for plans without rows.
+
+    Privacy
+    -------
+    ε-DP for ``System()``, or ρ-zCDP where the promise has a δ. Proof: ``docs/proofs/counts.md``.
     """
 
-    bins: Bins
-    epsilon: float
-    tables: tuple[str, ...] | None = None
-    shares: Mapping[str, float] | None = None
-    key: str | None = None
-    keys: tuple[str, ...] | None = None
-    clip_kw: tuple[float, float] | None = None
-    largest_kw: float = LARGEST_KW
-    quantiles: tuple[float, ...] = tuple(QUANTILES)
-    edition: str = "1"
+    choices: TableChoices
+    rows: FleetRows | None = field(default=None, repr=False)
+    size: int | None = None
 
     def __post_init__(self) -> None:
         check_fields(self)
 
-    def options(self) -> dict[str, Any]:
-        """Return them as :func:`~sunveil.publish.fleet_tables.fleet_tables` takes them."""
-        return {
-            "bins": self.bins,
-            "epsilon": self.epsilon,
-            "tables": self.tables,
-            "shares": self.shares,
-            "key": self.key,
-            "keys": self.keys,
-            "clip_kw": self.clip_kw,
-            "largest_kw": self.largest_kw,
-            "quantiles": self.quantiles,
-        }
+    def question(
+        self, dataset: Dataset, kept: Sequence[Answer] = (), *, analyst: str | None = None
+    ) -> Question:
+        """Return the question that the tables answer."""
+        choices = self.choices
+        bins, clip = choices.bins, choices.clip_kw
+        concentrated = dataset.promise.delta > 0.0
+        return Question(
+            kind="fleet-tables",
+            parameters={
+                "sectors": bins.sectors,
+                "tilt_edges": list(bins.tilt_edges),
+                "capacity_edges_kw": list(bins.capacity_edges_kw),
+                "epsilon": choices.epsilon,
+                "tables": None if choices.tables is None else sorted(choices.tables),
+                "shares": None if choices.shares is None else dict(choices.shares),
+                "key": choices.key,
+                "keys": None if choices.keys is None else list(choices.keys),
+                "clip_kw": None if clip is None else list(clip),
+                "largest_kw": choices.largest_kw,
+                "quantiles": list(choices.quantiles),
+                "edition": choices.edition,
+            },
+            mechanism="fleet-tables",
+            guarantee=Spending.asked(choices.epsilon, concentrated=concentrated).guarantee(PROOF),
+            analyst=analyst,
+        )
 
+    def expected(self, dataset: Dataset, question: Question | None = None) -> tuple[Expected, ...]:
+        """Return the cost of each table and the error of its values."""
+        size = len(self.rows) if self.rows is not None else self.size
+        return expected_tables(self.choices, concentrated=dataset.promise.delta > 0.0, systems=size)
 
-@dataclass(frozen=True, slots=True)
-class TablesPlan:
-    """What tables would cost, and the errors of their cells."""
+    def check(self, question: Question) -> None:
+        """Refuse choices that the fleet does not fit."""
+        concentrated = isinstance(question.guarantee, ConcentratedGuarantee)
+        expected_tables(self.choices, concentrated=concentrated)
+        groups_of(self._rows(), key=self.choices.key, keys=self.choices.keys)
 
-    cost: float  # what they would spend now, and what is left before, in the promise's measure
-    remaining: float  # what they would spend now, and what is left before, in the promise's measure
-    kept: bool  # whether they were drawn before, and cost nothing
-    expected: Sequence[Expected]  # the error of every table's cells
+    def systems_charged(self, question: Question) -> Iterable[str]:
+        """Return the systems of the fleet."""
+        return self._rows().system_ids
 
-
-def fleet_question(
-    choices: TableChoices, *, concentrated: bool = False, analyst: str | None = None
-) -> Question:
-    """Return the question that a fleet's tables answer."""
-    bins, clip = choices.bins, choices.clip_kw
-    return Question(
-        kind="fleet-tables",
-        parameters={
-            "sectors": bins.sectors,
-            "tilt_edges": list(bins.tilt_edges),
-            "capacity_edges_kw": list(bins.capacity_edges_kw),
-            "epsilon": choices.epsilon,
-            "tables": None if choices.tables is None else sorted(choices.tables),
-            "shares": None if choices.shares is None else dict(choices.shares),
-            "key": choices.key,
-            "keys": None if choices.keys is None else list(choices.keys),
-            "clip_kw": None if clip is None else list(clip),
-            "largest_kw": choices.largest_kw,
-            "quantiles": list(choices.quantiles),
-            "edition": choices.edition,
-        },
-        mechanism="fleet-tables",
-        guarantee=Spending.asked(choices.epsilon, concentrated=concentrated).guarantee(PROOF),
-        analyst=analyst,
-    )
-
-
-@checked
-def publish_fleet(
-    ledger: Ledger,
-    dataset: str,
-    rows: FleetRows,
-    *,
-    choices: TableChoices,
-    analyst: str | None = None,
-    homes: Sequence[SystemHome] = (),
-) -> Publication:
-    """Return a fleet's tables: charged first and drawn, or those that were drawn before.
-
-    A call that was stopped is taken up by the same call, on the charge that it has paid.
-
-    Parameters
-    ----------
-    ledger, dataset
-        What is charged.
-    rows
-        The fleet: private.
-    choices
-        The public choices.
-    analyst
-        Whose share is charged too; None for the curator.
-    homes
-        What is known of the systems' households; without, each system is one by its name.
-
-    Privacy
-    -------
-    ε-DP for ``System()``, or ρ-zCDP where the promise has a δ, charged durably before the first
-    draw. Proof: ``docs/proofs/counts.md``.
-    """
-    concentrated = _concentrated(ledger, dataset)
-    question = fleet_question(choices, concentrated=concentrated, analyst=analyst)
-    # what is public and can be refused is refused before anything is spent
-    plan = plan_fleet(ledger, dataset, choices=choices, analyst=analyst)
-    groups_of(rows, key=choices.key, keys=choices.keys)
-    if not plan.kept:
-        question = replace(question, homes=published_homes(rows.system_ids, homes))
-
-    def draw() -> dict[str, Any]:
-        drawn = fleet_tables(rows, **choices.options(), concentrated=concentrated)
+    def draw(self, dataset: Dataset, question: Question, *, digest: str) -> dict[str, Any]:
+        """Draw the tables: private."""
+        concentrated = isinstance(question.guarantee, ConcentratedGuarantee)
+        drawn = fleet_tables(self._rows(), self.choices, concentrated=concentrated)
         return {
             "title": drawn.title,
             "tables": [table.to_dict() for table in drawn.tables],
@@ -558,37 +583,24 @@ def publish_fleet(
             "public": drawn.public,
         }
 
-    drawn_tables = ledger.ask(dataset, question, draw).value
-    return Publication(
-        title=drawn_tables["title"],
-        tables=tuple(PublishedTable.from_dict(table) for table in drawn_tables["tables"]),
-        guarantee=question.guarantee,
-        mechanism=drawn_tables["mechanism"],
-        public=drawn_tables["public"],
-        question=question,
-    )
+    def publication(
+        self, dataset: Dataset, answers: Sequence[Answer], question: Question | None
+    ) -> Publication:
+        """Return the tables that were drawn."""
+        assert question is not None
+        kept = answers[0].value
+        tables = tuple(map(PublishedTable.from_dict, kept["tables"]))
+        return Publication(
+            title=kept["title"],
+            tables=tables,
+            guarantee=question.guarantee,
+            mechanism=kept["mechanism"],
+            public=kept["public"],
+            how=_how(kept["public"], tables),
+            question=question,
+        )
 
-
-def plan_fleet(
-    ledger: Ledger,
-    dataset: str,
-    *,
-    choices: TableChoices,
-    systems: int | None = None,
-    analyst: str | None = None,
-) -> TablesPlan:
-    """Return what the tables would cost and their errors; spend nothing, and look at no row."""
-    concentrated = _concentrated(ledger, dataset)
-    question = fleet_question(choices, concentrated=concentrated, analyst=analyst)
-    expected = dry_fleet_tables(**choices.options(), concentrated=concentrated, systems=systems)
-    return TablesPlan(
-        cost=ledger.due(dataset, question),
-        remaining=ledger.dataset(dataset).remaining,
-        kept=ledger.kept(dataset, question) is not None,
-        expected=expected,
-    )
-
-
-def _concentrated(ledger: Ledger, dataset: str) -> bool:
-    """Whether releases are added up as ρ, which the promise decides: public."""
-    return ledger.dataset(dataset).promise.delta > 0.0
+    def _rows(self) -> FleetRows:
+        if self.rows is None:
+            raise ParameterError("tables are drawn from rows; give the fleet's rows")
+        return self.rows

@@ -3,27 +3,29 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from sunveil.estimates.read_write import FleetRows
+from sunveil.errors import ParameterError
+from sunveil.estimates.read_write import FleetPlanes, FleetRows
 from sunveil.privacy.discrete_noise import Counts, Sensitivity, Spending
 from sunveil.privacy.guarantees import System
 from sunveil.publication.published_tables import (
+    AXES,
     MARGINS,
     PARTS,
     UNKNOWN,
     Bins,
     Column,
-    FleetGroups,
     PublishedTable,
 )
 from sunveil.publish.consistent_tables import DrawnTable, agreed
 
+Array = NDArray[np.float64]
 Whole = NDArray[np.int64]
 
 
@@ -34,11 +36,117 @@ SENSITIVITY = Sensitivity(absolute=2 * PARTS, squared=2 * PARTS**2)
 PROOF = "docs/proofs/counts.md"
 
 
-_AXES = (
-    ("sector", "Sector of the compass that the modules face; of trackers, that of the axis."),
-    ("tilt_band", "Band of tilts; trackers are level [degrees]."),
-    ("capacity_class", "Class of DC capacities [kW]."),
+_ABOUT_AXES = (
+    "Sector of the compass that the modules face; of trackers, that of the axis.",
+    "Band of tilts; trackers are level [degrees].",
+    "Class of DC capacities [kW].",
 )
+
+
+def bins_of_systems(rows: FleetRows, bins: Bins) -> Whole:
+    """Return the bin of every row's largest plane: private. The last bin is the unknown one."""
+    planes = largest_planes(rows)
+    return _bins_of(bins, planes.surface_azimuth, planes.surface_tilt, rows.dc_capacity_kw)
+
+
+def bins_of_planes(rows: FleetRows, bins: Bins) -> tuple[Whole, Whole, Whole]:
+    """Return the row, the bin and the parts of every plane: private.
+
+    The parts of a row are whole numbers of 0 or more that add up to PARTS, whatever its planes
+    hold. The last bin is the unknown one.
+    """
+    planes = rows.planes
+    capacity = rows.dc_capacity_kw[planes.row]
+    numbers = _bins_of(bins, planes.surface_azimuth, planes.surface_tilt, capacity)
+    return planes.row, numbers, whole_parts(planes)
+
+
+def _bins_of(bins: Bins, azimuth: Array, tilt: Array, capacity: Array) -> Whole:
+    unknown = ~np.isfinite(azimuth) | np.isnan(tilt) | np.isnan(capacity)
+    width = 360.0 / bins.sectors
+    from_edge = np.mod(np.where(unknown, 0.0, azimuth) + width / 2.0, 360.0)
+    # mod returns 360 itself for a tiny negative angle
+    sector = np.floor(from_edge / width).astype(np.int64) % bins.sectors
+    place = (sector, _band(tilt, bins.tilt_edges), _band(capacity, bins.capacity_edges_kw))
+    flat = np.ravel_multi_index(place, bins.shape)
+    return np.where(unknown, bins.size, flat).astype(np.int64)
+
+
+def _band(values: Array, edges: tuple[float, ...]) -> Whole:
+    # inner edges only: values beyond the outer ones are in the outermost bins
+    return np.searchsorted(np.array(edges[1:-1]), values, side="right").astype(np.int64)
+
+
+def whole_parts(planes: FleetPlanes) -> Whole:
+    """Return the parts of its system that every plane gets: private."""
+    # Shares are rounded to whole parts, those with the largest remainders upwards, so that the
+    # parts of a system add up to PARTS as its shares add up to 1.
+    # A system's parts depend on its own planes alone: `docs/proofs/counts.md`.
+    row, exact = planes.row, PARTS * planes.share
+    whole = np.floor(exact).astype(np.int64)
+    lacking = PARTS - np.bincount(row, weights=whole).astype(np.int64)
+    order = np.lexsort((whole - exact, row))
+    rank = np.empty(len(row), dtype=np.int64)
+    rank[order] = np.arange(len(row)) - np.searchsorted(row[order], row[order])
+    return np.asarray(whole + (rank < lacking[row]))
+
+
+def largest_planes(rows: FleetRows) -> FleetPlanes:
+    """Return the plane with the largest share of every row, in the rows' order: private."""
+    planes = rows.planes
+    order = np.lexsort((-planes.share, planes.row))
+    _, first = np.unique(planes.row[order], return_index=True)
+    return planes.take(order[first])
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class FleetGroups:
+    """Disjoint groups of a fleet by a public key: the group of a system is no secret."""
+
+    key: str | None  # name of the key, or None for the whole fleet as one group
+    names: tuple[str, ...]  # the groups, given in advance
+    place: Whole  # the group of every row
+
+    @property
+    def sizes(self) -> Whole:
+        """Systems of each group: public, as the key is."""
+        return np.bincount(self.place, minlength=len(self.names)).astype(np.int64)
+
+
+def check_keys(key: str | None, keys: Sequence[str] | None) -> tuple[str, ...]:
+    """Return the names of the groups, or refuse a list that was not given in advance."""
+    if key is None:
+        if keys is not None:
+            raise ParameterError("keys are given without the name of the column they are in: key")
+        return ("all",)
+    names = tuple(str(name) for name in keys or ())
+    if not names:
+        raise ParameterError(
+            f"the groups of {key} must be listed in advance, so that an empty one is no secret;"
+            " give keys"
+        )
+    if len(set(names)) != len(names):
+        raise ParameterError(f"the list of the groups of {key} names one twice")
+    return names
+
+
+def groups_of(rows: FleetRows, *, key: str | None, keys: Sequence[str] | None) -> FleetGroups:
+    """Return the groups of a fleet."""
+    names = check_keys(key, keys)
+    if key is None:
+        return FleetGroups(None, names, np.zeros(len(rows), dtype=np.int64))
+    if key not in rows.keys:
+        raise ParameterError(f"the fleet has no public column {key!r}")
+    given = [str(name) for name in rows.keys[key]]
+    unlisted = sorted(set(given) - set(names))
+    if unlisted:
+        listed = ", ".join(map(repr, unlisted[:3])) + (" and others" if len(unlisted) > 3 else "")
+        raise ParameterError(
+            f"the data have {key} {listed}, not among the groups listed; list all of them or leave"
+            " their systems out"
+        )
+    index = {name: i for i, name in enumerate(names)}
+    return FleetGroups(key, names, np.array([index[name] for name in given], dtype=np.int64))
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -51,18 +159,18 @@ class CountTable:
     source: str  # the table that was drawn
 
 
-def cell_counts(
+def bin_counts(
     rows: FleetRows, bins: Bins, groups: FleetGroups, *, table: str = "counts"
 ) -> Counts:
-    """Return how many parts of systems are in every cell of a table, in every group: private."""
+    """Return how many parts of systems are in every bin of a table, in every group: private."""
     # Neighbours replace the values of one row, all its planes among them, and leave its key.
-    # Sensitivity two systems, over all cells of all groups together: `docs/proofs/counts.md`.
+    # Sensitivity two systems, over all bins of all groups together: `docs/proofs/counts.md`.
     shape = [bins.shape[axis] for axis in MARGINS[table]]
     size = math.prod(shape)
-    row, cells, parts = bins.parts(rows)
-    known = np.unravel_index(np.minimum(cells, bins.size - 1), bins.shape)
+    row, numbers, parts = bins_of_planes(rows, bins)
+    known = np.unravel_index(np.minimum(numbers, bins.size - 1), bins.shape)
     place = np.ravel_multi_index([known[axis] for axis in MARGINS[table]], shape)
-    flat = groups.place[row] * (size + 1) + np.where(cells == bins.size, size, place)
+    flat = groups.place[row] * (size + 1) + np.where(numbers == bins.size, size, place)
     values = np.zeros((size + 1) * len(groups.names), dtype=np.int64)
     np.add.at(values, flat, parts)
     return Counts(values, SENSITIVITY, System(), PROOF)
@@ -73,7 +181,7 @@ def draw_counts(
 ) -> DrawnTable:
     """Draw a table of counts once."""
     shape = [bins.shape[axis] for axis in MARGINS[table]]
-    counts = cell_counts(rows, bins, groups, table=table)
+    counts = bin_counts(rows, bins, groups, table=table)
     drawn = spending.noise.draw(counts).reshape(len(groups.names), -1) / PARTS
     cells = drawn[:, :-1].reshape(-1, *shape)
     return DrawnTable(cells, drawn[:, -1], drawn_deviation(spending))
@@ -141,12 +249,12 @@ def _table(
     kept = MARGINS[name]
     columns = (
         *key_columns(groups),
-        *(Column(_AXES[i][0], "string", _AXES[i][1]) for i in kept),
+        *(Column(AXES[i], "string", _ABOUT_AXES[i]) for i in kept),
         Column("systems", "integer", "Systems, consistent with all other tables of counts."),
         Column("noisy", "number", "Systems as drawn, in tenths: unbiased, possibly below zero."),
         Column("sd", "number", "Standard deviation of the noise in `noisy`."),
     )
-    words = ", ".join(_AXES[i][0].replace("_", " ") for i in kept)
+    words = ", ".join(AXES[i].replace("_", " ") for i in kept)
     how = "drawn by itself" if found.source == name else f"added up from `{found.source}`"
     about = (
         f"Systems by {words}. {_shared(kept)}`noisy` was {how}; `systems` was made from all drawn"

@@ -1,25 +1,245 @@
-"""Households of a publication, and how it was made."""
+"""Publisher: plans, charges, draws, keeps and accounts for the publications of a dataset."""
 
 from __future__ import annotations
 
-import json
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
+from contextlib import nullcontext
+from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any, Generic, TypeVar
 
+from sunveil._options import checked
 from sunveil.errors import SourceError
 from sunveil.estimates.read_write import table_keys
 from sunveil.fleet.systems_table import SYSTEM_NAMES, read_plain_table
-from sunveil.ledger.promises import HOUSEHOLD, METER, SystemHome, distinct_homes
-from sunveil.publication.published_tables import LARGEST_KW, Bins, Publication
-from sunveil.releases.release_choices import Choices
+from sunveil.ledger.ledger import Ledger
+from sunveil.ledger.promises import (
+    HOUSEHOLD,
+    METER,
+    Answer,
+    Dataset,
+    Question,
+    SystemHome,
+    distinct_homes,
+)
+from sunveil.privacy.guarantees import Guaranteed, from_nano
+from sunveil.publication.published_tables import Publication
+from sunveil.publication.readme_and_card import DRAWN
+from sunveil.publish.account import PublicationAccount
 
-if TYPE_CHECKING:
-    from sunveil.publish.release_card import PublicationAccount
+Errors = TypeVar("Errors")
+
+
+class Product(Generic[Errors]):
+    """What is published: its question, its draw, and the publication made of kept answers.
+
+    Everything here is public but :meth:`draw`, which is called once, after the charge.
+    """
+
+    @property
+    def series(self) -> str | None:
+        """Digest that questions of one series share, whose answers form one publication."""
+        return None
+
+    def question(
+        self, dataset: Dataset, kept: Sequence[Answer], *, analyst: str | None
+    ) -> Question | None:
+        """Return what the ledger is asked; None where the kept answers of the series suffice."""
+        raise NotImplementedError
+
+    def expected(self, dataset: Dataset, question: Question | None) -> Errors:
+        """Return the errors to expect; looks at no reading and no row."""
+        raise NotImplementedError
+
+    def rows_given_again(self, dataset: Dataset, kept: Sequence[Answer]) -> int:
+        """Return the number of rows of the series that are published again."""
+        return 0
+
+    def check(self, question: Question) -> None:
+        """Refuse what cannot be drawn, before anything is charged."""
+
+    def systems_charged(self, question: Question) -> Iterable[str]:
+        """Return the systems whose households are charged."""
+        return question.systems or ()
+
+    def draw(self, dataset: Dataset, question: Question, *, digest: str) -> Any:
+        """Draw the answer, as plain JSON types: private, called once, after the charge."""
+        raise NotImplementedError
+
+    def publication(
+        self, dataset: Dataset, answers: Sequence[Answer], question: Question | None
+    ) -> Publication:
+        """Return kept answers as a publication."""
+        raise NotImplementedError
+
+
+@dataclass(frozen=True, slots=True)
+class Plan(Generic[Errors]):
+    """What a publication would cost and give."""
+
+    cost: float  # spent now, in the promise's measure; 0 where it is paid
+    remaining: float  # left before it
+    kept: bool  # drawn before
+    expected: Errors  # the errors to expect
+    given_again: int = 0  # rows of its series that are given again
+    drawn: int = 0  # rows of systems that are drawn
+
+
+class Publisher:
+    """Publishes products of one dataset: each is charged, drawn once, and kept.
+
+    Parameters
+    ----------
+    ledger, dataset
+        The ledger that is charged, and the name of the dataset in it.
+    analyst
+        The analyst whose share is charged too; None for the curator.
+    homes
+        Known households of the systems; other systems are households of their own.
+
+    Examples
+    --------
+    >>> publisher = Publisher(ledger, "homes")  # doctest: +SKIP
+    >>> product = FleetTables(TableChoices(epsilon=1.0), rows)  # doctest: +SKIP
+    >>> publisher.plan(product).cost  # doctest: +SKIP
+    1.0
+    >>> publication = publisher.publish(product)  # doctest: +SKIP
+    """
+
+    @checked
+    def __init__(
+        self,
+        ledger: Ledger,
+        dataset: str,
+        *,
+        analyst: str | None = None,
+        homes: Sequence[SystemHome] = (),
+    ) -> None:
+        self._ledger, self._name = ledger, dataset
+        self._analyst, self._homes = analyst, homes
+
+    def affordable(self, guarantee: Guaranteed, mechanism: str) -> float:
+        """Return what a guarantee costs one system; raise if the promise refuses it."""
+        promise = self._ledger.dataset(self._name).promise
+        return from_nano(promise.cost(guarantee, mechanism=mechanism))
+
+    @checked
+    def plan(self, product: Product[Errors]) -> Plan[Errors]:
+        """Return what a product would cost and its expected errors; spend nothing.
+
+        Parameters
+        ----------
+        product
+            The product: private data are not looked at.
+        """
+        dataset = self._ledger.dataset(self._name)
+        kept = self._series(product)
+        question = product.question(dataset, kept, analyst=self._analyst)
+        cost = 0.0 if question is None else self._ledger.due(self._name, question)
+        return Plan(
+            cost=cost,
+            remaining=dataset.remaining,
+            kept=question is None or self._ledger.kept(self._name, question) is not None,
+            expected=product.expected(dataset, question),
+            given_again=product.rows_given_again(dataset, kept),
+            drawn=0 if question is None else len(question.systems or ()),
+        )
+
+    @checked
+    def publish(self, product: Product[Any]) -> Publication:
+        """Return a product's publication: charged first and drawn, or as it was drawn before.
+
+        A call that was stopped is continued by the same call, on the charge that it has paid.
+
+        Parameters
+        ----------
+        product
+            What to publish.
+
+        Privacy
+        -------
+        The guarantee of the product, charged durably before its only draw, in the calling thread.
+        What was drawn and not kept has been seen by nobody: one answer leaves for one charge.
+        """
+        dataset, series = self._ledger.dataset(self._name), product.series
+        # of two publications at once, both would draw a system that is new to the series
+        lock = nullcontext() if series is None else self._ledger.lock(self._name, series)
+        with lock:
+            kept = self._series(product)
+            question = product.question(dataset, kept, analyst=self._analyst)
+            if question is None:
+                return product.publication(dataset, kept, None)
+            answer = self._answer(product, dataset, question)
+            answers = [answer] if series is None else self._series(product)
+        return product.publication(dataset, answers, question)
+
+    @checked
+    def account(
+        self, publication: Publication, *, schema: str | None = None, interactive: bool = False
+    ) -> PublicationAccount:
+        """Return what the ledger states now of a publication: public.
+
+        Parameters
+        ----------
+        publication
+            What was published.
+        schema
+            Digest of the schema that the meter files were read by
+            (:func:`~sunveil.meters.schema_files.schema_digest`).
+        interactive
+            Whether an analyst asked for it through the service.
+        """
+        stated = self._ledger.statement(self._name, publication.question)
+        known, charge = stated.dataset, stated.charge
+        # a household may have rows of earlier charges, too
+        several = DRAWN in publication.public
+        return PublicationAccount(
+            dataset=self._name,
+            promise=known.promise,
+            total=known.total,
+            spent=known.spent,
+            remaining=known.remaining,
+            spent_epsilon=stated.spent_epsilon,
+            plain_epsilon=stated.plain_epsilon,
+            charges=stated.charges,
+            mark=f"{stated.mark.length}:{stated.mark.head}",
+            charge=None if charge is None else charge.place,
+            question=None if charge is None else charge.question,
+            cost=None if charge is None else charge.cost,
+            meters=None if charge is None or several else charge.meters,
+            schema=schema,
+            interactive=interactive,
+        )
+
+    def _series(self, product: Product[Any]) -> Sequence[Answer]:
+        series = product.series
+        return () if series is None else self._ledger.kept_series(self._name, series)
+
+    def _answer(self, product: Product[Any], dataset: Dataset, question: Question) -> Answer:
+        if self._ledger.kept(self._name, question) is None:
+            # everything public that can be refused is refused before anything is spent
+            self._ledger.cost(self._name, question)
+            product.check(question)
+            homes = published_homes(product.systems_charged(question), self._homes)
+            question = replace(question, homes=homes)
+        digest = question.digest(self._name)
+        return self._ledger.ask(
+            self._name, question, lambda: product.draw(dataset, question, digest=digest)
+        )
+
+
+def published_homes(
+    names: Iterable[str], homes: Iterable[SystemHome] = ()
+) -> tuple[SystemHome, ...]:
+    """Return the households of systems that are about to be published."""
+    asked = [SystemHome(name) for name in names]
+    wanted = {home.system_id for home in asked}
+    known = distinct_homes(home for home in homes if home.system_id in wanted)
+    return tuple(known.get(home.name, home) for home in asked)
 
 
 def read_households(path: Path | str, system_column: str | None = None) -> list[SystemHome]:
-    """Return the households that a table of systems names; none where it has no such column."""
+    """Read the households that a table of systems names; none where it has no such column."""
     table, where = read_plain_table(Path(path)), Path(path).name
     folded = {name.strip().lower(): name for name in reversed(table.column_names)}
     usual = SYSTEM_NAMES if system_column is None else (system_column.strip().lower(),)
@@ -38,170 +258,3 @@ def read_households(path: Path | str, system_column: str | None = None) -> list[
         for number, (name, household, meter) in rows
         if name is not None
     ]
-
-
-def published_homes(
-    names: Iterable[str], homes: Iterable[SystemHome] = ()
-) -> tuple[SystemHome, ...]:
-    """Return whose the systems are that are about to be published."""
-    asked = [SystemHome(name) for name in names]
-    wanted = {home.system_id for home in asked}
-    known = distinct_homes(home for home in homes if home.system_id in wanted)
-    return tuple(known.get(home.name, home) for home in asked)
-
-
-DEFAULTS = "Sunveil's own, constants of the program that are the same for all data"
-
-
-THEIRS = "that this was done without looking at any reading is the curator's to state"
-
-
-ASKED = "the question named them, and who asks through the service can look at no reading"
-
-
-ROWS = (
-    "Rows of inferred values are taken as they are given: that each was inferred from the readings"
-    " of its own system alone is the curator's to state."
-)
-
-
-def is_synthetic(publication: Publication) -> bool:
-    """Whether its rows are sampled from a model."""
-    return publication.public.get("data_product_type") == "Synthetic data"
-
-
-def has_systems(publication: Publication) -> bool:
-    """Whether it has one row for each system, drawn from that system's readings."""
-    return any(column.name == "release_id" for t in publication.tables for column in t.columns)
-
-
-def statement(publication: Publication) -> str:
-    """Return its guarantee, and of how much of it that is."""
-    what = "Each row" if has_systems(publication) else "All tables together"
-    return f"{what}: {publication.guarantee}."
-
-
-def mechanisms(publication: Publication) -> str:
-    """Return which mechanisms drew it, as a sentence."""
-    return f"{publication.mechanism[:1].upper()}{publication.mechanism[1:]}."
-
-
-def data_domain(publication: Publication) -> str:
-    """Return what the data are of which neighbours are."""
-    if has_systems(publication):
-        return "Meter readings of solar PV systems, one record per system."
-    return (
-        "Azimuth, tilt and DC capacity inferred of solar PV systems, and whether they stand on one"
-        " plane, on two or on a tracker; one row per system."
-    )
-
-
-def unprotected(publication: Publication) -> str:
-    """Return what is taken to be public."""
-    count = publication.public.get("systems")
-    said = "Public: which systems are in the data"
-    said += "" if count is None else f", how many ({count})"
-    if has_systems(publication):
-        return f"{said}, their places, the weather there, and the times of their readings."
-    key = publication.public.get("key")
-    return f"{said}." if key is None else f"{said}, and which of them are in each {key}."
-
-
-def preprocessing(publication: Publication, account: PublicationAccount | None) -> str | None:
-    """Return what was chosen before the draw, and by whom; None where it is not known."""
-    whose = ASKED if account is not None and account.interactive else THEIRS
-    if has_systems(publication):
-        said = "Each reading is taken by itself: no rule looks at a record as a whole."
-        if account is not None and account.schema is not None:
-            said += (
-                " Files were read by their headers and by declarations whose schema digest is"
-                f" {account.schema}."
-            )
-        return f"{said} {_choices(publication.public, whose)}"
-    if is_synthetic(publication):
-        return f"{ROWS} Bins are public."
-    if "tilt_edges" in publication.public:
-        return f"{ROWS} {_bins(publication.public, whose)}"
-    return None
-
-
-def _choices(public: dict[str, Any], whose: str) -> str:
-    """Return whose the choices of releases of systems are."""
-    made = public.get("choices")
-    if made is None:
-        return "What rows were drawn with stands in the README, under its public choices."
-    usual = {name: json.dumps(value) for name, value in Choices().to_dict().items()}
-    other = sorted(name for name, value in made.items() if json.dumps(value) != usual.get(name))
-    if not other:
-        return f"Grid, tolerance and votes are {DEFAULTS}."
-    return f"Chosen for it: {', '.join(other)}; {whose}. All other choices are {DEFAULTS}."
-
-
-def _bins(public: dict[str, Any], whose: str) -> str:
-    """Return whose the bins and bounds of a fleet's tables are."""
-    usual = Bins()
-    given = (public["sectors"], *map(tuple, (public["tilt_edges"], public["capacity_edges_kw"])))
-    defaults = given == (usual.sectors, usual.tilt_edges, usual.capacity_edges_kw)
-    said = [f"Bins are {DEFAULTS}." if defaults else f"Bins were chosen for it; {whose}."]
-    parts, clip = public.get("parts", {}), public.get("clip_kw")
-    if "totals" in parts and clip is not None:
-        said.append(f"Bounds of capacity in totals were given; {whose}.")
-    elif "totals" in parts:
-        said.append(
-            "What capacities are held at in totals was drawn privately from a public ladder, and"
-            " paid for out of what totals cost."
-        )
-    if public.get("largest_kw", LARGEST_KW) != LARGEST_KW:
-        said.append(f"The largest capacity of a system was given; {whose}.")
-    return " ".join(said)
-
-
-def post_processing(publication: Publication) -> str:
-    """Return what was done with what had been drawn."""
-    if is_synthetic(publication):
-        return "A graphical model was fitted to the noisy counts, and the rows sampled from it."
-    if has_systems(publication):
-        return "None: rows are as they were drawn, in the order of their random names."
-    done = []
-    names = {table.name for table in publication.tables}
-    noisy = {t.name for t in publication.tables for column in t.columns if column.name == "noisy"}
-    if noisy - {"mounts"}:
-        done.append(
-            "Counts were made to agree with each other and with the public number of systems, whole"
-            " and not negative; the column noisy has them as they were drawn."
-        )
-    if "mounts" in noisy:
-        done.append(
-            "Counts by mount were made to agree with the public number of systems alone, whole and"
-            " not negative; the column noisy has them as they were drawn."
-        )
-    if "totals" in names:
-        done.append("Means are totals divided by public numbers of systems.")
-    if "quantiles" in names:
-        done.append("Quantiles of one quantity were put in order.")
-    return " ".join(done) or "None beyond what the tables say of themselves."
-
-
-def composition(publication: Publication, account: PublicationAccount | None) -> str:
-    """Return how the losses of a publication, and of all of them, add up."""
-    if has_systems(publication):
-        within = (
-            "Each row depends on the record of one system alone, so that a household loses what its"
-            " own rows cost."
-        )
-    else:
-        within = "The parts of a publication add up to what it costs."
-    if account is None:
-        return f"{within} {NO_ACCOUNT}"
-    if account.promise.delta == 0.0:
-        return f"{within} Over all releases of a household's records, ε is added up."
-    return (
-        f"{within} Over all releases of a household's records, ρ of zero-concentrated DP is added"
-        f" up, and turned into ε at δ by the tight conversion."
-    )
-
-
-NO_ACCOUNT = (
-    "No ledger's account was given with this publication: nothing here says that it was recorded,"
-    " or what else was spent on the same systems."
-)

@@ -12,7 +12,7 @@ from sunveil._options import checked
 from sunveil.errors import ParameterError
 from sunveil.estimates.read_write import FleetRows
 from sunveil.privacy.discrete_noise import Spending
-from sunveil.publication.published_tables import FleetGroups, groups_of
+from sunveil.publish.noisy_counts import FleetGroups, groups_of
 from sunveil.publish.totals_and_quantiles import draw_totals, total_deviation, watts
 
 # Beyond any capacity there is: the rule itself clips nothing.

@@ -1,10 +1,10 @@
-"""Synthetic tables of systems, made with mbi in a process of its own."""
+"""SyntheticTable: synthetic systems, made with mbi in a process of its own."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
-from dataclasses import asdict, dataclass, replace
+from collections.abc import Iterable, Sequence
+from dataclasses import asdict, dataclass, field
 from fractions import Fraction
 from itertools import combinations
 from typing import Any
@@ -12,16 +12,17 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from sunveil._options import checked
+from sunveil._options import check_fields
 from sunveil.errors import ParameterError
 from sunveil.estimates.read_write import FleetRows
-from sunveil.ledger.ledger import Ledger
-from sunveil.ledger.promises import Question, SystemHome
+from sunveil.ledger.promises import Answer, Dataset, Question
 from sunveil.privacy.discrete_noise import CountNoise, Counts, Sensitivity, Spending
 from sunveil.privacy.guarantees import System
 from sunveil.publication.published_tables import BINS, Bins, Column, Publication, PublishedTable
 from sunveil.publish.fit_synthetic import NAMES, Marginal, check_mbi, noisy_counts, sample_model
-from sunveil.publish.publisher import published_homes
+from sunveil.publish.fleet_tables import ROWS, rows_made
+from sunveil.publish.noisy_counts import bins_of_systems
+from sunveil.publish.publisher import Product
 
 Array = NDArray[np.float64]
 
@@ -76,14 +77,14 @@ _REPORT = (
 )
 
 
-def cells_of(rows: FleetRows, bins: Bins) -> Whole:
+def bins_of_rows(rows: FleetRows, bins: Bins) -> Whole:
     """Return the bin of every row along each axis: private."""
     # A row that lacks a value is in the first bin of every axis: that it could not be inferred is
     # as private as its readings, so that it is neither refused nor left out.
     if len(rows) == 0:
         raise ParameterError("a synthetic table needs at least one system")
-    cells = bins.cells(rows)
-    flat = np.where(cells < bins.size, cells, 0)
+    numbers = bins_of_systems(rows, bins)
+    flat = np.where(numbers < bins.size, numbers, 0)
     return np.stack(np.unravel_index(flat, bins.shape)).astype(np.int64)
 
 
@@ -91,7 +92,7 @@ def places_of_table(table: PublishedTable, bins: Bins) -> Whole:
     """Return the bin of every published row along each axis."""
     azimuth, tilt, capacity = (np.array(table.column(name), float) for name in NAMES)
     names = tuple(str(number) for number in range(len(azimuth)))
-    return cells_of(FleetRows(names, azimuth, tilt, capacity), bins)
+    return bins_of_rows(FleetRows(names, azimuth, tilt, capacity), bins)
 
 
 def tally(places: Whole, axes: tuple[int, ...], bins: Bins) -> Array:
@@ -174,153 +175,141 @@ COLUMNS = (
 )
 
 
-@dataclass(frozen=True, slots=True)
-class SyntheticPlan:
-    """What a synthetic table would cost and how noisy its counts would be."""
+@dataclass(frozen=True, slots=True, eq=False)
+class SyntheticTable(Product[dict[str, float]]):
+    """A synthetic table as long as the fleet's, with a report of how close it is to the fleet.
 
-    cost: float  # what every system would be charged, and what is left, in the promise's measure
-    remaining: float
-    kept: bool  # whether the same was asked before, and so costs nothing
-    noise: dict[str, float]
-
-
-@checked
-def publish_synthetic(
-    ledger: Ledger,
-    dataset: str,
-    rows: FleetRows,
-    *,
-    epsilon: float,
-    bins: Bins = BINS,
-    analyst: str | None = None,
-    edition: str = "1",
-    homes: Sequence[SystemHome] = (),
-) -> Publication:
-    """Return a synthetic table as long as the fleet's, and a report of how well it keeps to it.
-
-    The noisy counts that it was made of stand beside it, at no further cost: they alone tell what
-    is made of the table how far off it is.
-
-    A call that was stopped is taken up by the same call, on the charge that it has paid.
+    The noisy counts that it was made of are published with it, at no further cost: its errors
+    follow from them alone.
 
     Parameters
     ----------
-    ledger, dataset
-        What is charged, and the name of the dataset in it.
-    rows
-        The fleet; every value must be known.
     epsilon
-        What every system is charged.
+        The cost to every system.
+    rows
+        The fleet: private; None to plan before it is read.
+    size
+        Number of systems, for plans without rows.
     bins
         The public bins. Within a bin, values are spread evenly (capacities: evenly in logarithm).
-    analyst
-        Whose share is charged too; None for the curator.
     edition
         A public name of the data: another edition is another question.
-    homes
-        What is known of the systems' households; without, each system is one by its name.
 
     Privacy
     -------
-    ``ε``-DP for the whole record of a system: neighbours replace one row, which moves the counts of
+    ε-DP for the whole record of a system: neighbours replace one row, which moves the counts of
     each of six marginals by two in all; ρ-zCDP with ρ = ε²/2 where the promise has a δ. Proof:
     ``docs/proofs/discrete-laplace.md``, ``docs/proofs/discrete-gaussian.md``.
     """
-    spending = _spending(ledger, dataset, epsilon)
-    question = _question(len(rows), spending, bins, analyst, edition)
-    if ledger.kept(dataset, question) is None:
-        check_mbi()  # what is missing is told before anything is charged
-        cells = cells_of(rows, bins)
-        question = replace(question, homes=published_homes(rows.system_ids, homes))
-        answer = ledger.ask(dataset, question, lambda: _draw(cells, spending, bins))
-    else:
-        answer = ledger.ask(dataset, question, _never)
-    marginals = _marginals([np.array(each) for each in answer.value["counts"]], spending, bins)
-    table = PublishedTable(
-        "synthetic-systems",
-        "Synthetic systems: none of them exists, and together they are like the fleet. Each has one"
-        " plane and the whole capacity: systems on two planes were counted by the larger one.",
-        COLUMNS,
-        tuple(tuple(row) for row in answer.value["rows"]),
-    )
-    return Publication(
-        title="Synthetic solar PV systems",
-        tables=(table, survival(table, marginals, bins), noisy_counts(marginals, bins)),
-        guarantee=question.guarantee,
-        mechanism=f"Discrete {_kind(spending)} noise on the counts of all single axes and pairs of"
-        " axes; a graphical model fitted to them by mbi, and sampled",
-        public={
-            "systems": len(table.rows),
-            "epsilon": epsilon,
-            "data_product_type": "Synthetic data",
-            "bins": _told(bins),
-            "noise_sd": {
-                name: round(mechanism.deviation(SENSITIVITY), 4)
-                for name, (mechanism, _) in zip(
-                    ("singles", "pairs"), _mechanisms(spending), strict=True
-                )
+
+    epsilon: float
+    rows: FleetRows | None = field(default=None, repr=False)
+    size: int | None = None
+    bins: Bins = BINS
+    edition: str = "1"
+
+    def __post_init__(self) -> None:
+        check_fields(self)
+        if self.rows is None and self.size is None:
+            raise ParameterError("a synthetic table is as long as its fleet: give rows or size")
+
+    def question(
+        self, dataset: Dataset, kept: Sequence[Answer] = (), *, analyst: str | None = None
+    ) -> Question:
+        """Return the question that the table answers."""
+        spending = self._spending(dataset)
+        _mechanisms(spending)  # refused if a part is too little
+        parameters = {"systems": self._size, "bins": _as_lists(self.bins), "edition": self.edition}
+        mechanism = f"discrete-{_kind(spending).lower()}"
+        guarantee = spending.guarantee(PROOFS[spending.concentrated])
+        return Question("synthetic", parameters, mechanism, guarantee, analyst=analyst)
+
+    def expected(self, dataset: Dataset, question: Question | None = None) -> dict[str, float]:
+        """Return the noise of the counts, as a share of the systems, by their columns."""
+        bins = self.bins
+        empty = [np.zeros([bins.shape[a] for a in axes]) for axes in (*SINGLES, *PAIRS)]
+        marginals = _marginals(empty, self._spending(dataset), bins)
+        return {m.name: noise_distance(m, self._size) for m in marginals}
+
+    def check(self, question: Question) -> None:
+        """Refuse to draw without mbi, or without systems."""
+        check_mbi()
+        bins_of_rows(self._rows(), self.bins)
+
+    def systems_charged(self, question: Question) -> Iterable[str]:
+        """Return the systems of the fleet."""
+        return self._rows().system_ids
+
+    def draw(self, dataset: Dataset, question: Question, *, digest: str) -> dict[str, Any]:
+        """Draw noisy counts, and sample rows from a model of them: private."""
+        places = bins_of_rows(self._rows(), self.bins)
+        measured = draw_counts(places, self._spending(dataset), self.bins)
+        sampled = sample_model(measured, places.shape[1], shape=self.bins.shape)
+        counts = [each.counts.astype(np.int64).tolist() for each in measured]
+        return {"counts": counts, "rows": _spread(sampled, self.bins)}
+
+    def publication(
+        self, dataset: Dataset, answers: Sequence[Answer], question: Question | None
+    ) -> Publication:
+        """Return the table with its noisy counts and the report."""
+        assert question is not None
+        kept, bins, spending = answers[0].value, self.bins, self._spending(dataset)
+        marginals = _marginals([np.array(each) for each in kept["counts"]], spending, bins)
+        table = PublishedTable(
+            "synthetic-systems",
+            "Synthetic systems: none of them exists, and together they are like the fleet. Each has"
+            " one plane and the whole capacity: systems on two planes were counted by the larger"
+            " one.",
+            COLUMNS,
+            tuple(tuple(row) for row in kept["rows"]),
+        )
+        deviations = (noise.deviation(SENSITIVITY) for noise, _ in _mechanisms(spending))
+        return Publication(
+            title="Synthetic solar PV systems",
+            tables=(table, survival(table, marginals, bins), noisy_counts(marginals, bins)),
+            guarantee=question.guarantee,
+            mechanism=f"Discrete {_kind(spending)} noise on the counts of all single axes and pairs"
+            " of axes; a graphical model fitted to them by mbi, and sampled",
+            public={
+                "systems": len(table.rows),
+                "epsilon": self.epsilon,
+                "data_product_type": "Synthetic data",
+                "bins": _as_lists(bins),
+                "noise_sd": {
+                    name: round(sd, 4)
+                    for name, sd in zip(("singles", "pairs"), deviations, strict=True)
+                },
+                "cautions": ["No row is a customer: do not look for one."],
             },
-            "cautions": ["No row is a customer: do not look for one."],
-        },
-        question=question,
-    )
+            how=rows_made(
+                unprotected=f"Public: which systems are in the data, how many ({len(table.rows)}).",
+                preprocessing=f"{ROWS} Bins are public.",
+                post_processing="A graphical model was fitted to the noisy counts, and the rows"
+                " sampled from it.",
+                product_type="Synthetic data",
+            ),
+            question=question,
+        )
 
+    @property
+    def _size(self) -> int:
+        return len(self.rows) if self.rows is not None else int(self.size or 0)
 
-def plan_synthetic(
-    ledger: Ledger,
-    dataset: str,
-    systems: int,
-    *,
-    epsilon: float,
-    bins: Bins = BINS,
-    analyst: str | None = None,
-    edition: str = "1",
-) -> SyntheticPlan:
-    """Return what :func:`publish_synthetic` would cost, and its noise; spend nothing."""
-    spending = _spending(ledger, dataset, epsilon)
-    question = _question(systems, spending, bins, analyst, edition)
-    kept = ledger.kept(dataset, question) is not None
-    cost = ledger.due(dataset, question)
-    empty = [np.zeros([bins.shape[a] for a in axes]) for axes in (*SINGLES, *PAIRS)]
-    noise = {m.name: noise_distance(m, systems) for m in _marginals(empty, spending, bins)}
-    return SyntheticPlan(cost, ledger.dataset(dataset).remaining, kept, noise)
+    def _spending(self, dataset: Dataset) -> Spending:
+        """Return the meaning of ε under the dataset's promise: public."""
+        return Spending.asked(self.epsilon, concentrated=dataset.promise.delta > 0.0)
 
-
-def synthetic_question(
-    systems: int,
-    *,
-    epsilon: float,
-    concentrated: bool = False,
-    bins: Bins = BINS,
-    analyst: str | None = None,
-    edition: str = "1",
-) -> Question:
-    """Return the question that a synthetic table answers."""
-    spending = Spending.asked(epsilon, concentrated=concentrated)
-    return _question(systems, spending, bins, analyst, edition)
-
-
-def _question(
-    systems: int, spending: Spending, bins: Bins, analyst: str | None, edition: str
-) -> Question:
-    _mechanisms(spending)  # refused if a part is too little
-    parameters = {"systems": systems, "bins": _told(bins), "edition": edition}
-    mechanism = f"discrete-{_kind(spending).lower()}"
-    guarantee = spending.guarantee(PROOFS[spending.concentrated])
-    return Question("synthetic", parameters, mechanism, guarantee, analyst=analyst)
-
-
-def _spending(ledger: Ledger, dataset: str, epsilon: float) -> Spending:
-    """Return what an ε means under the dataset's promise: public."""
-    concentrated = ledger.dataset(dataset).promise.delta > 0.0
-    return Spending.asked(epsilon, concentrated=concentrated)
+    def _rows(self) -> FleetRows:
+        if self.rows is None:
+            raise ParameterError("a synthetic table is drawn from rows; give the fleet's rows")
+        return self.rows
 
 
 def _kind(spending: Spending) -> str:
     return "Gaussian" if spending.concentrated else "Laplace"
 
 
-def _told(bins: Bins) -> dict[str, Any]:
+def _as_lists(bins: Bins) -> dict[str, Any]:
     return {
         name: list(value) if isinstance(value, tuple) else value
         for name, value in asdict(bins).items()
@@ -333,29 +322,17 @@ def _mechanisms(spending: Spending) -> list[tuple[CountNoise, tuple[tuple[int, .
     return [(first.noise, SINGLES), (rest.noise, PAIRS)]
 
 
-def draw_counts(cells: Whole, spending: Spending, bins: Bins) -> list[Marginal]:
-    """Draw the noisy counts that a synthetic table is made of; whoever calls has been charged."""
-    # As publish_synthetic, of which this is all that looks at rows.
+def draw_counts(places: Whole, spending: Spending, bins: Bins) -> list[Marginal]:
+    """Draw the noisy counts that a synthetic table is made of: private, after the charge."""
     counts: list[Whole] = []
     for mechanism, many in _mechanisms(spending):
-        tables = [tally(cells, axes, bins) for axes in many]
+        tables = [tally(places, axes, bins) for axes in many]
         flat = np.concatenate([table.ravel() for table in tables]).astype(np.int64)
         drawn = mechanism.draw(Counts(flat, SENSITIVITY, System(), PROOFS[spending.concentrated]))
         ends = np.cumsum([table.size for table in tables])[:-1]
         parts = zip(np.split(drawn, ends), tables, strict=True)
         counts += [np.asarray(part.reshape(table.shape)) for part, table in parts]
     return _marginals(counts, spending, bins)
-
-
-def _draw(cells: Whole, spending: Spending, bins: Bins) -> dict[str, Any]:
-    measured = draw_counts(cells, spending, bins)
-    places = sample_model(measured, cells.shape[1], shape=bins.shape)
-    counts = [each.counts.astype(np.int64).tolist() for each in measured]
-    return {"counts": counts, "rows": _spread(places, bins)}
-
-
-def _never() -> Any:
-    raise AssertionError("a kept answer is never drawn again")
 
 
 def _marginals(counts: Sequence[Array | Whole], spending: Spending, bins: Bins) -> list[Marginal]:

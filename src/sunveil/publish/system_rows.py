@@ -1,4 +1,4 @@
-"""Rows of systems: each drawn once and kept, or drawn again by name."""
+"""SystemRows: one row per system, drawn once and kept."""
 
 from __future__ import annotations
 
@@ -6,36 +6,40 @@ import hashlib
 import itertools
 import json
 from collections import Counter
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass, replace
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass, field
 from datetime import date
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from sunveil._files import write_whole
-from sunveil._options import checked
+from sunveil._options import check_fields
 from sunveil.errors import ParameterError
 from sunveil.estimates.read_write import MOUNTS
 from sunveil.ledger.hash_chain import canonical, digest_of
-from sunveil.ledger.promises import Answer, Question, SystemHome, account_of
+from sunveil.ledger.promises import Answer, Dataset, Question, account_of
 from sunveil.ledger.statements import present_year
-from sunveil.privacy.guarantees import Guarantee, from_nano, unit_name
-from sunveil.publication.published_tables import Column, Publication, PublishedTable
-from sunveil.publish.publisher import published_homes
-from sunveil.releases.candidate_frame import Frame
+from sunveil.privacy.guarantees import unit_name
+from sunveil.publication.published_tables import (
+    CHOOSER,
+    Column,
+    HowMade,
+    Publication,
+    PublishedTable,
+)
+from sunveil.publication.readme_and_card import DRAWN
+from sunveil.publish.publisher import Product
 from sunveil.releases.expected_errors import mean_errors
 from sunveil.releases.fleet_releases import (
     OnProgress,
     ReleaseTerms,
     SystemsPart,
     SystemsToRelease,
+    draw_row,
     ignore_progress,
 )
-from sunveil.releases.release import Scored, draw_release
 from sunveil.releases.release_answer import ExpectedErrors, Release, Spread
-
-if TYPE_CHECKING:
-    from sunveil.ledger.ledger import Ledger
+from sunveil.releases.release_choices import Choices
 
 COLUMNS = (
     Column("release_id", "string", "Random name of the release; it is not the system's own."),
@@ -84,38 +88,280 @@ FLAT = (
 )
 
 
+KIND = "standing"
+# The public choices that standing rows were drawn with, for meters of generation and net meters.
+CHOSEN = ("choices", "net_choices")
+
+
 @dataclass(frozen=True, slots=True)
-class SystemsPlan:
-    """What a publication of systems would cost and give, before anything is spent."""
+class StandingRow:
+    """A row that was drawn and kept."""
 
-    systems: int  # how many systems there are
-    cost: float
-    remaining: float
-    kept: bool  # whether the same was asked before
-    expected: ExpectedErrors  # the errors to expect, averaged over the systems: public
-    again: int | None = None
-    new: int = 0  # how many systems are drawn for standing rows
+    row: list[Any]  # as it was published
+    changed: str  # day of the redraw that it was drawn for; empty for the first draw
+    charge: int  # place of its charge
 
 
-def systems_question(
-    about: Mapping[str, str],
-    terms: ReleaseTerms,
-    *,
-    net: bool = False,
-    analyst: str | None = None,
-    edition: str | None = None,
-) -> Question:
-    """Return the question that a publication of systems puts to the ledger."""
-    digest = hashlib.sha256("\n".join(sorted(about.values())).encode()).hexdigest()
-    parameters: dict[str, Any] = {"choices": terms.choices.to_dict(), "about": digest}
-    if net:
-        parameters["net_choices"] = terms.net_choices
-    if edition is not None:
-        parameters["edition"] = edition
-    if terms.mechanism == "window":
-        # what another shape of window has drawn answers another question
-        parameters["window_candidates"] = terms.choices.window(terms.epsilon).inside
-    return Question("system", parameters, terms.mechanism, terms.guarantee, tuple(about), analyst)
+@dataclass(frozen=True, slots=True)
+class _StandingPlan:
+    """Rows that a publication gives again, and systems that it draws."""
+
+    given: dict[str, StandingRow]  # by account
+    changed: dict[str, str]  # day of the change, or nothing for a new system, by name
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class SystemRows(Product[ExpectedErrors]):
+    """One row per system, in the order of random names, so that the order says nothing.
+
+    Parameters
+    ----------
+    systems
+        Records in memory, or an open fleet.
+    terms
+        What is asked of every system.
+    edition
+        Public name of the readings, where there are others of the same days.
+    standing
+        Give rows that stand from earlier years again, and draw and charge new systems alone. Unit,
+        ε and mechanism identify them; a system whose row stands needs no readings.
+    redraw
+        Standing rows to draw again, since the system's roof is publicly known to have changed: the
+        day of the change, such as ``2028-05-01``, by system. Each is charged again, once for every
+        later day.
+    keep_gone
+        Also give standing rows of systems that are no longer listed.
+    on_progress
+        Called with the numbers of systems drawn and of all systems to draw.
+
+    Privacy
+    -------
+    ε-DP for the unit of every system: each row depends on one record, all else on public things. A
+    row is one draw, however often it is given; a redraw is another, and is charged. The systems
+    listed and the roofs that have changed are taken to be public, and must not come from readings.
+    Standing rows keep their random names, so that two years' rows of a system are known to be one
+    system's: they are the same draw. Proof: ``docs/proofs/standing.md``.
+    """
+
+    systems: SystemsToRelease
+    terms: ReleaseTerms
+    edition: str | None = None
+    standing: bool = False
+    redraw: Mapping[str, str] = field(default_factory=dict)
+    keep_gone: bool = False
+    on_progress: OnProgress = ignore_progress
+
+    def __post_init__(self) -> None:
+        check_fields(self)
+        if not self.standing and (self.redraw or self.keep_gone):
+            raise ParameterError("--redraw and --keep-gone are for standing rows; add --standing")
+
+    @property
+    def series(self) -> str | None:
+        """Digest of unit, ε and mechanism, for standing rows."""
+        if not self.standing:
+            return None
+        body = {
+            "kind": KIND,
+            "unit": unit_name(self.terms.unit),
+            "epsilon": self.terms.epsilon,
+            "mechanism": self.terms.mechanism,
+        }
+        return digest_of(canonical(body))
+
+    def question(
+        self, dataset: Dataset, kept: Sequence[Answer] = (), *, analyst: str | None = None
+    ) -> Question | None:
+        """Return the question for all systems, or for those whose rows do not stand."""
+        if self.standing:
+            changed = self._plan(dataset, kept, self.redraw).changed
+            if not changed:
+                return None
+            days = {account_of(dataset.name, name): day for name, day in changed.items() if day}
+            chosen: dict[str, Any] = {"changed": days}
+            kind, names = KIND, tuple(changed)
+        else:
+            about = self.systems.about()
+            digest = hashlib.sha256("\n".join(sorted(about.values())).encode()).hexdigest()
+            chosen = {"about": digest}
+            kind, names = "system", tuple(about)
+        terms = self.terms
+        parameters: dict[str, Any] = {"choices": terms.choices.to_dict(), **chosen}
+        if self._some(names).net:
+            parameters["net_choices"] = terms.net_choices
+        if self.edition is not None and not self.standing:
+            parameters["edition"] = self.edition
+        if terms.mechanism == "window":
+            # what another shape of window has drawn answers another question
+            parameters["window_candidates"] = terms.choices.window(terms.epsilon).inside
+        return Question(
+            kind, parameters, terms.mechanism, terms.guarantee, names, analyst, series=self.series
+        )
+
+    def expected(self, dataset: Dataset, question: Question | None = None) -> ExpectedErrors:
+        """Return the errors to expect, averaged over the systems that are drawn."""
+        return self._drawn(question).expected(self.terms)
+
+    def rows_given_again(self, dataset: Dataset, kept: Sequence[Answer]) -> int:
+        """Return the number of standing rows that are given again."""
+        return len(self._plan(dataset, kept, self.redraw).given) if self.standing else 0
+
+    def check(self, question: Question) -> None:
+        """Refuse systems that cannot be released."""
+        self._drawn(question).check()
+
+    def draw(self, dataset: Dataset, question: Question, *, digest: str) -> Any:
+        """Draw the rows: private."""
+        systems, terms = self._drawn(question), self.terms
+        folder = _folder_of_question(systems, digest)
+        rows: list[list[Any]] = []
+        for part in systems.parts(terms):
+            rows += self._rows_of_part(part, dataset, question, folder=folder)
+            self.on_progress(len(rows), len(systems))
+        if not self.standing:
+            return sorted(rows)
+        return {
+            **question.parameters,
+            "year": present_year(),
+            "expected": asdict(systems.expected(terms)),
+            "rows": {account: row for account, *row in sorted(rows)},
+        }
+
+    def publication(
+        self, dataset: Dataset, answers: Sequence[Answer], question: Question | None
+    ) -> Publication:
+        """Return the rows that were drawn, or that stand, with the errors to expect."""
+        if not self.standing:
+            rows, expected = answers[0].value, self.systems.expected(self.terms)
+            public = self._public(rows)
+            return self._published(rows, public, expected, question)
+        given = list(self._plan(dataset, answers, {}).given.values())
+        if not given:
+            raise ParameterError("none of the systems has a row, or readings to draw one from")
+        counted = Counter(each.charge for each in given)
+        errors = Counter[ExpectedErrors]()
+        for answer in answers:
+            errors[_expected_of(answer)] += counted[answer.charge]
+        rows = sorted(each.row for each in given)
+        public = {key: value for key, value in self._public(rows).items() if key not in CHOSEN}
+        public[DRAWN] = [
+            {
+                "year": answer.value["year"],
+                "systems": counted[answer.charge],
+                **{name: answer.value[name] for name in CHOSEN if name in answer.value},
+            }
+            for answer in answers
+            if counted[answer.charge]
+        ]
+        return self._published(rows, public, mean_errors(+errors), question)
+
+    def _published(
+        self,
+        rows: Sequence[Sequence[Any]],
+        public: dict[str, Any],
+        expected: ExpectedErrors,
+        question: Question | None,
+    ) -> Publication:
+        mechanism = f"One draw per system by the mechanism {self.terms.mechanism}"
+        if self.standing:
+            mechanism += "; rows that were drawn in earlier years are given again"
+        return Publication(
+            title="Solar PV systems",
+            tables=(*systems_tables(rows), errors_table(expected)),
+            guarantee=self.terms.guarantee,
+            mechanism=mechanism,
+            public=public,
+            how=_how(public),
+            question=question,
+        )
+
+    def _public(self, rows: Sequence[Sequence[Any]]) -> dict[str, Any]:
+        guarantee, net = self.terms.guarantee, self.systems.net
+        public: dict[str, Any] = {
+            "systems": len(rows),
+            "unit": unit_name(guarantee.unit),
+            "epsilon": guarantee.epsilon,
+            "choices": self.terms.choices.to_dict(),
+            "cautions": [FLAT],
+        }
+        if net:
+            public |= {"net_systems": net, "net_choices": self.terms.net_choices}
+            public["cautions"].append(net_caution(net, len(rows)))
+        if self.terms.mechanism == "window":
+            public["window_candidates"] = self.terms.choices.window(guarantee.epsilon).inside
+        return public
+
+    def _drawn(self, question: Question | None) -> SystemsToRelease:
+        return self._some(() if question is None else question.systems or ())
+
+    def _some(self, names: Collection[str]) -> SystemsToRelease:
+        """Return the systems that are drawn: new ones alone where rows stand."""
+        some = self.standing and names
+        return self.systems.only(names) if some else self.systems
+
+    def _plan(
+        self, dataset: Dataset, kept: Sequence[Answer], redraw: Mapping[str, str]
+    ) -> _StandingPlan:
+        """Return rows given again and systems drawn: public, by no reading."""
+        rows, able = _rows_of(kept), self.systems.about().keys()
+        _check_redraw(redraw, able)
+        given = dict(rows) if self.keep_gone else {}
+        changed: dict[str, str] = {}
+        for name in self.systems.listed():
+            account = account_of(dataset.name, name)
+            stands, asked = rows.get(account), redraw.get(name, "")
+            if stands is not None and asked <= stands.changed:
+                given[account] = stands
+            elif name in able:
+                given.pop(account, None)
+                changed[name] = asked
+        return _StandingPlan(given, changed)
+
+    def _rows_of_part(
+        self, part: SystemsPart, dataset: Dataset, question: Question, *, folder: Path | None
+    ) -> list[list[Any]]:
+        """Return the rows of a part, as they were drawn and put aside before, or drawn now."""
+        path = None if folder is None else folder / f"part-{part.number:05d}.json"
+        rows = None if path is None else _drawn_before(path, part.size)
+        if rows is None:
+            rows = []
+            for name, frame, scored in part.scores():
+                row = row_of(draw_row(scored, frame, self.terms), question)
+                # the ledger keeps standing rows by the accounts of their systems
+                account = [account_of(dataset.name, name)] if self.standing else []
+                rows.append([*account, *row])
+            if path is not None:
+                write_whole(path, json.dumps(sorted(rows)), private=True)
+        return rows
+
+
+def _how(public: Mapping[str, Any]) -> HowMade:
+    return HowMade(
+        covers="Each row",
+        data="Meter readings of solar PV systems, one record per system.",
+        unprotected=f"Public: which systems are in the data, how many ({public['systems']}), their"
+        " places, the weather there, and the times of their readings.",
+        preprocessing="Each reading is used by itself: no rule looks at a record as a whole."
+        f" {_choices_made(public.get('choices'))}",
+        post_processing="None: rows are as they were drawn, in the order of their random names.",
+        composition="Each row depends on the record of one system alone, so that a household loses"
+        " what its own rows cost.",
+        product_type="Dataset",
+    )
+
+
+def _choices_made(choices: Mapping[str, Any] | None) -> str:
+    """Return which choices of releases differ from the defaults, and who made them."""
+    own = "Sunveil's own, constants of the program that are the same for all data"
+    if choices is None:
+        return (
+            "The choices that rows were drawn with stand in the README, under its public choices."
+        )
+    usual = {name: json.dumps(value) for name, value in Choices().to_dict().items()}
+    other = sorted(name for name, value in choices.items() if json.dumps(value) != usual.get(name))
+    if not other:
+        return f"Grid, tolerance and votes are {own}."
+    return f"Chosen for it: {', '.join(other)}; {CHOOSER}. All other choices are {own}."
 
 
 def row_of(drawn: Release, question: Question) -> list[Any]:
@@ -127,39 +373,6 @@ def row_of(drawn: Release, question: Question) -> list[Any]:
         return row
     tracker = None if drawn.tracker is None else drawn.tracker.to_dict()
     return [*row, [each.to_dict() for each in drawn.planes], tracker]
-
-
-def systems_publication(
-    rows: Sequence[Sequence[Any]],
-    question: Question,
-    terms: ReleaseTerms,
-    *,
-    expected: ExpectedErrors,
-    net: int = 0,
-) -> Publication:
-    """Return rows that were drawn for a question as a publication."""
-    guarantee = question.guarantee
-    assert isinstance(guarantee, Guarantee)  # as the terms of releases have it
-    public: dict[str, Any] = {
-        "systems": len(rows),
-        "unit": unit_name(guarantee.unit),
-        "epsilon": guarantee.epsilon,
-        "choices": terms.choices.to_dict(),
-        "cautions": [FLAT],
-    }
-    if net:
-        public |= {"net_systems": net, "net_choices": terms.net_choices}
-        public["cautions"].append(net_caution(net, len(rows)))
-    if question.mechanism == "window":
-        public["window_candidates"] = terms.choices.window(guarantee.epsilon).inside
-    return Publication(
-        title="Solar PV systems",
-        tables=(*systems_tables(rows), errors_table(expected)),
-        guarantee=guarantee,
-        mechanism=f"One draw per system by the mechanism {question.mechanism}",
-        public=public,
-        question=question,
-    )
 
 
 def net_caution(net: int, systems: int) -> str:
@@ -237,176 +450,6 @@ def errors_table(expected: ExpectedErrors) -> PublishedTable:
     )
 
 
-# Draws the row of a system from its name, its frame and its score.
-RowOf = Callable[[str, Frame, Scored], list[Any]]
-
-
-def cost_of_systems(ledger: Ledger, dataset: str, terms: ReleaseTerms) -> float:
-    """Return what each system would be charged, or refuse it, before any system is read for it."""
-    promise = ledger.dataset(dataset).promise
-    return from_nano(promise.cost(terms.guarantee, mechanism=terms.mechanism))
-
-
-@checked
-def plan_systems(
-    ledger: Ledger,
-    dataset: str,
-    systems: SystemsToRelease,
-    *,
-    terms: ReleaseTerms,
-    analyst: str | None = None,
-    edition: str | None = None,
-) -> SystemsPlan:
-    """Return what :func:`publish_systems` would cost, and the errors to expect; spend nothing.
-
-    Parameters
-    ----------
-    ledger, dataset
-        What would be charged, and the name of the dataset in it.
-    systems
-        Records in memory, or a fleet that is held open.
-    terms
-        What is asked of every system.
-    analyst
-        Whose share would be charged too; None for the curator.
-    edition
-        Public name of the readings, where there are others of the same days.
-    """
-    cost_of_systems(ledger, dataset, terms)  # refused before any system is looked at
-    systems.check()
-    question = systems_question(
-        systems.about(), terms, net=systems.net > 0, analyst=analyst, edition=edition
-    )
-    return SystemsPlan(
-        systems=len(systems),
-        cost=ledger.due(dataset, question),
-        remaining=ledger.dataset(dataset).remaining,
-        kept=ledger.kept(dataset, question) is not None,
-        expected=systems.expected(terms),
-    )
-
-
-@checked
-def publish_systems(
-    ledger: Ledger,
-    dataset: str,
-    systems: SystemsToRelease,
-    *,
-    terms: ReleaseTerms,
-    analyst: str | None = None,
-    edition: str | None = None,
-    homes: Sequence[SystemHome] = (),
-    on_progress: OnProgress = ignore_progress,
-) -> Publication:
-    """Release every system once, charged together beforehand, and return the rows.
-
-    Rows come in the order of their random names, so that their order tells nothing. A call that
-    was stopped is taken up by the same call: it is charged once, and parts that were put aside
-    stay as they were drawn.
-
-    Parameters
-    ----------
-    ledger, dataset
-        What is charged, and the name of the dataset in it.
-    systems
-        Records in memory, or a fleet that is held open.
-    terms
-        What is asked of every system.
-    analyst
-        Whose share is charged too; None for the curator.
-    edition
-        Public name of the readings, where there are others of the same days.
-    homes
-        What is known of the systems' households; without, each system is one by its name.
-    on_progress
-        Called with how many systems have been drawn, and of how many.
-
-    Privacy
-    -------
-    ``ε``-DP for the unit of every system: each row depends on one record, and everything else here
-    on public things only. The charge is durable before the first draw, and draws are made in the
-    thread that calls. Whatever was drawn and not kept has been seen by nobody: one answer leaves
-    for one charge, as :meth:`~sunveil.ledger.ledger.Ledger.keep` sees to.
-    """
-    question = systems_question(
-        systems.about(), terms, net=systems.net > 0, analyst=analyst, edition=edition
-    )
-    if ledger.kept(dataset, question) is None:
-        # what cannot be released is refused before anything is spent
-        systems.check()
-        question = replace(question, homes=published_homes(systems.about(), homes))
-
-    def row(_: str, frame: Frame, scored: Scored) -> list[Any]:
-        return row_of(draw_row(scored, frame, terms), question)
-
-    def draw() -> list[list[Any]]:
-        digest = question.digest(dataset)
-        return draw_rows(systems, terms, row, digest=digest, on_progress=on_progress)
-
-    answer = ledger.ask(dataset, question, draw)
-    return systems_publication(
-        answer.value, question, terms, expected=systems.expected(terms), net=systems.net
-    )
-
-
-@checked
-def release_systems(
-    systems: SystemsToRelease, *, terms: ReleaseTerms, on_progress: OnProgress = ignore_progress
-) -> list[Release]:
-    """Release every system once, in an order that says nothing of theirs.
-
-    Nothing is recorded: each call is a release of its own, and releases of one system add up.
-
-    Parameters
-    ----------
-    systems
-        Records in memory, or a fleet that is held open.
-    terms
-        What is asked of every system.
-    on_progress
-        Called with how many systems have been drawn, and of how many.
-
-    Privacy
-    -------
-    ``ε``-DP for the unit of every system. Draws are made in the thread that calls.
-    """
-    systems.check()
-    expected = systems.expected(terms)
-    # held once, and true of all: how days vote is settled by each record's own days, by this rule
-    public = terms.choices.to_dict()
-    if terms.mechanism == "window":
-        public["window_candidates"] = terms.choices.window(terms.epsilon).inside
-    found: list[Release] = []
-    for part in systems.parts(terms):
-        for _, frame, scored in part.scores():
-            drawn = draw_row(scored, frame, terms)
-            found.append(replace(drawn, public=public, expected=expected))
-        on_progress(len(found), len(systems))
-    return sorted(found, key=lambda each: each.release_id)
-
-
-def draw_row(scored: Scored, frame: Frame, terms: ReleaseTerms) -> Release:
-    """Draw the release of one system."""
-    exponential = terms.mechanism == "exponential"
-    return draw_release(scored, frame, epsilon=terms.epsilon, exponential=exponential)
-
-
-def draw_rows(
-    systems: SystemsToRelease,
-    terms: ReleaseTerms,
-    row: RowOf,
-    *,
-    digest: str,
-    on_progress: OnProgress = ignore_progress,
-) -> list[list[Any]]:
-    folder = _folder_of_question(systems, digest)
-    rows: list[list[Any]] = []
-    for part in systems.parts(terms):
-        rows += _rows(part, row, folder=folder)
-        on_progress(len(rows), len(systems))
-    return sorted(rows)
-
-
 def _folder_of_question(systems: SystemsToRelease, digest: str) -> Path | None:
     """Return the folder for what is drawn for a question, from the readings as they are."""
     if systems.draws_folder is None:
@@ -414,17 +457,6 @@ def _folder_of_question(systems: SystemsToRelease, digest: str) -> Path | None:
     folder = systems.draws_folder / f"drawn-{digest[:32]}"
     folder.mkdir(mode=0o700, parents=True, exist_ok=True)
     return folder
-
-
-def _rows(part: SystemsPart, row: RowOf, *, folder: Path | None) -> list[list[Any]]:
-    """Return the rows of a part: those that were put aside before, or drawn now and put aside."""
-    path = None if folder is None else folder / f"part-{part.number:05d}.json"
-    rows = None if path is None else _drawn_before(path, part.size)
-    if rows is None:
-        rows = [row(*each) for each in part.scores()]
-        if path is not None:
-            write_whole(path, json.dumps(sorted(rows)), private=True)
-    return rows
 
 
 def _drawn_before(path: Path, count: int) -> list[list[Any]] | None:
@@ -435,175 +467,6 @@ def _drawn_before(path: Path, count: int) -> list[list[Any]] | None:
     return rows if len(rows) == count else None
 
 
-KIND = "standing"
-
-
-# What was chosen when rows were drawn, of meters of generation and of net meters.
-CHOSEN = ("choices", "net_choices")
-
-
-@dataclass(frozen=True, slots=True)
-class StandingRow:
-    """A row that was drawn, of a system that the ledger knows by a digest."""
-
-    row: list[Any]  # as it was published
-    changed: str
-    charge: int  # the place of its charge
-
-
-@dataclass(frozen=True, slots=True)
-class _Turn:
-    """What one publication gives again, and what it draws."""
-
-    given: dict[str, StandingRow]  # rows that stand and are given again
-    changed: dict[str, str]
-
-
-def series_of(terms: ReleaseTerms) -> str:
-    """Return the digest that standing rows of the same unit, ε and mechanism have in common."""
-    body = {
-        "kind": KIND,
-        "unit": unit_name(terms.unit),
-        "epsilon": terms.epsilon,
-        "mechanism": terms.mechanism,
-    }
-    return digest_of(canonical(body))
-
-
-@checked
-def plan_standing(
-    ledger: Ledger,
-    dataset: str,
-    systems: SystemsToRelease,
-    *,
-    terms: ReleaseTerms,
-    analyst: str | None = None,
-    redraw: Mapping[str, str] | None = None,
-    keep_gone: bool = False,
-) -> SystemsPlan:
-    """Return what :func:`publish_standing` would give again, draw and cost; spend nothing.
-
-    Parameters
-    ----------
-    ledger, dataset, systems, terms, analyst, redraw, keep_gone
-        As for :func:`publish_standing`.
-    """
-    cost = cost_of_systems(ledger, dataset, terms)
-    held = _rows_of(ledger.kept_series(dataset, series_of(terms)))
-    turn = _turn(dataset, systems, held, redraw or {}, keep_gone=keep_gone)
-    looked_at = systems.only(turn.changed) if turn.changed else systems
-    question = _question(dataset, terms, turn.changed, analyst, net=looked_at.net > 0)
-    paid = not turn.changed or ledger.pending(dataset, question) is not None
-    looked_at.check()
-    return SystemsPlan(
-        systems=len(turn.given) + len(turn.changed),
-        cost=0.0 if paid else cost,
-        remaining=ledger.dataset(dataset).remaining,
-        kept=not turn.changed,
-        expected=looked_at.expected(terms),
-        again=len(turn.given),
-        new=len(turn.changed),
-    )
-
-
-@checked
-def publish_standing(
-    ledger: Ledger,
-    dataset: str,
-    systems: SystemsToRelease,
-    *,
-    terms: ReleaseTerms,
-    analyst: str | None = None,
-    homes: Sequence[SystemHome] = (),
-    redraw: Mapping[str, str] | None = None,
-    keep_gone: bool = False,
-    on_progress: OnProgress = ignore_progress,
-) -> Publication:
-    """Give the rows that stand again, draw those of new systems, and return all of them.
-
-    Only new systems are charged, all at once, and only their readings are scored. The same call
-    takes up one that was stopped, and gives what was published before at no cost.
-
-    Parameters
-    ----------
-    ledger, dataset
-        What is charged, and the name of the dataset in it.
-    systems
-        Records in memory, or a fleet that is held open. Who is listed and was drawn before needs no
-        readings.
-    terms
-        What is asked of every system. Unit, ε and mechanism say which rows stand; the choices count
-        for what is drawn now.
-    analyst
-        Whose share is charged too; None for the curator.
-    homes
-        What is known of the systems' households; without, each system is one by its name.
-    redraw
-        Systems whose roof is publicly known to have changed, each with the day of the change, such
-        as ``2028-05-01``: drawn anew, once for every later day, and charged again.
-    keep_gone
-        Whether rows of systems that are no longer listed are given, too.
-    on_progress
-        Called with how many systems have been drawn, and of how many.
-
-    Privacy
-    -------
-    A system's row is one draw, however often it is given: ``ε``-DP for its unit, and once more for
-    every redraw, which is charged. Which systems are listed, and which roofs have changed, is taken
-    to be public, and must not come from readings. Rows keep their random names, so that two years'
-    rows of a system are known to be one system's: they are the same draw. Proof:
-    ``docs/proofs/standing.md``.
-    """
-    series = series_of(terms)
-    # two publications at once would draw a system that is new to both twice
-    with ledger.turn(dataset, series):
-        held = _rows_of(ledger.kept_series(dataset, series))
-        turn = _turn(dataset, systems, held, redraw or {}, keep_gone=keep_gone)
-        some = systems.only(turn.changed) if turn.changed else systems
-        question = _question(dataset, terms, turn.changed, analyst, net=some.net > 0)
-        if turn.changed:
-            some.check()  # what cannot be released is refused before anything is spent
-            question = replace(question, homes=published_homes(turn.changed, homes))
-
-            def row(name: str, frame: Frame, scored: Scored) -> list[Any]:
-                drawn = row_of(draw_row(scored, frame, terms), question)
-                return [account_of(dataset, name), *drawn]
-
-            def draw() -> dict[str, Any]:
-                digest = question.digest(dataset)
-                rows = draw_rows(some, terms, row, digest=digest, on_progress=on_progress)
-                return _kept_value(rows, question, some.expected(terms))
-
-            ledger.ask(dataset, question, draw)
-        answers = ledger.kept_series(dataset, series)
-    turn = _turn(dataset, systems, _rows_of(answers), {}, keep_gone=keep_gone)
-    return _publication(turn.given.values(), answers, question, terms, net=systems.net)
-
-
-def _turn(
-    dataset: str,
-    systems: SystemsToRelease,
-    held: Mapping[str, StandingRow],
-    redraw: Mapping[str, str],
-    *,
-    keep_gone: bool,
-) -> _Turn:
-    """Return which rows are given again, and which systems are drawn: public, by no reading."""
-    able = systems.about().keys()
-    _check_redraw(redraw, able)
-    given = dict(held) if keep_gone else {}
-    changed: dict[str, str] = {}
-    for name in systems.listed():
-        account = account_of(dataset, name)
-        stands, asked = held.get(account), redraw.get(name, "")
-        if stands is not None and asked <= stands.changed:
-            given[account] = stands
-        elif name in able:
-            given.pop(account, None)
-            changed[name] = asked
-    return _Turn(given, changed)
-
-
 def _check_redraw(redraw: Mapping[str, str], able: Collection[str]) -> None:
     for day in redraw.values():
         try:
@@ -612,51 +475,13 @@ def _check_redraw(redraw: Mapping[str, str], able: Collection[str]) -> None:
             known = False
         if not known:
             raise ParameterError(
-                "a system is drawn anew for the day on which its roof changed, such as 2028-05-01"
+                "a system is drawn again for the day on which its roof changed, such as 2028-05-01"
             )
-    strange = sum(name not in able for name in redraw)
-    if strange:
+    missing = sum(name not in able for name in redraw)
+    if missing:
         raise ParameterError(
-            f"{strange} of the systems to be drawn anew have no readings here; check their names"
+            f"{missing} of the systems to draw again have no readings here; check their names"
         )
-
-
-def _question(
-    dataset: str,
-    terms: ReleaseTerms,
-    changed: Mapping[str, str],
-    analyst: str | None,
-    *,
-    net: bool,
-) -> Question:
-    """Return what the ledger is asked for the systems to be drawn."""
-    days = {account_of(dataset, name): day for name, day in changed.items() if day}
-    parameters: dict[str, Any] = {"choices": terms.choices.to_dict(), "changed": days}
-    if net:
-        parameters["net_choices"] = terms.net_choices
-    if terms.mechanism == "window":
-        parameters["window_candidates"] = terms.choices.window(terms.epsilon).inside
-    return Question(
-        KIND,
-        parameters,
-        terms.mechanism,
-        terms.guarantee,
-        systems=tuple(changed),
-        analyst=analyst,
-        series=series_of(terms),
-    )
-
-
-def _kept_value(
-    rows: Sequence[Sequence[Any]], question: Question, expected: ExpectedErrors
-) -> dict[str, Any]:
-    """Return rows that were drawn as the ledger keeps them: by the digests of their systems."""
-    return {
-        **question.parameters,
-        "year": present_year(),
-        "expected": asdict(expected),
-        "rows": {account: rest for account, *rest in rows},
-    }
 
 
 def _expected_of(answer: Answer) -> ExpectedErrors:
@@ -674,43 +499,3 @@ def _rows_of(answers: Sequence[Answer]) -> dict[str, StandingRow]:
         for account, row in answer.value["rows"].items():
             found[account] = StandingRow(row, days.get(account, ""), answer.charge)
     return found
-
-
-def _publication(
-    given: Iterable[StandingRow],
-    answers: Sequence[Answer],
-    question: Question,
-    terms: ReleaseTerms,
-    *,
-    net: int,
-) -> Publication:
-    """Return rows that stand as a publication, which says when they were drawn, and how."""
-    rows = list(given)
-    if not rows:
-        raise ParameterError("none of the systems has a row, or readings to draw one from")
-    counted = Counter(each.charge for each in rows)
-    errors = Counter[ExpectedErrors]()
-    for answer in answers:
-        errors[_expected_of(answer)] += counted[answer.charge]
-    made = systems_publication(
-        sorted(each.row for each in rows),
-        question,
-        terms,
-        expected=mean_errors(+errors),
-        net=net,
-    )
-    drawn = [
-        {
-            "year": answer.value["year"],
-            "systems": counted[answer.charge],
-            **{name: answer.value[name] for name in CHOSEN if name in answer.value},
-        }
-        for answer in answers
-        if counted[answer.charge]
-    ]
-    public = {key: value for key, value in made.public.items() if key not in CHOSEN}
-    return replace(
-        made,
-        mechanism=f"{made.mechanism}; rows that were drawn in earlier years are given again",
-        public={**public, "drawn": drawn},
-    )

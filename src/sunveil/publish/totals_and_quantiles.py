@@ -16,9 +16,9 @@ from sunveil.estimates.read_write import FleetRows
 from sunveil.privacy.discrete_noise import Counts, Sensitivity, Spending
 from sunveil.privacy.guarantees import System
 from sunveil.privacy.mechanisms import Score
-from sunveil.publication.published_tables import Column, FleetGroups, PublishedTable, largest_planes
+from sunveil.publication.published_tables import Column, PublishedTable
 from sunveil.publish.capacity_cap import ClipRule, check_largest, stated_errors
-from sunveil.publish.noisy_counts import PROOF, key_columns
+from sunveil.publish.noisy_counts import PROOF, FleetGroups, key_columns, largest_planes
 
 Array = NDArray[np.float64]
 

@@ -34,8 +34,8 @@ from sunveil.meters.record import UNREAD, Record, RefusedSystem, prepared
 from sunveil.privacy.guarantees import Guarantee, System, Unit, check_release_epsilon
 from sunveil.releases.candidate_frame import Frame, check_clock, check_daylight, make_frame
 from sunveil.releases.expected_errors import mean_errors, typical_errors
-from sunveil.releases.release import Mechanism, Scored, score_record
-from sunveil.releases.release_answer import ExpectedErrors
+from sunveil.releases.release import Mechanism, Scored, draw_release, score_record
+from sunveil.releases.release_answer import ExpectedErrors, Release
 from sunveil.releases.release_choices import Choices
 from sunveil.site import Site, TimeGrid
 from sunveil.weather.cache import WeatherCache
@@ -826,3 +826,45 @@ class MemorySystems:
         for record in group.records:
             own = frame.settled(terms.unit, terms.epsilon, differenced=record.differenced)
             yield record.system_id, own, score_record(own, record, terms.unit)
+
+
+@checked
+def release_systems(
+    systems: SystemsToRelease, *, terms: ReleaseTerms, on_progress: OnProgress = ignore_progress
+) -> list[Release]:
+    """Release every system once, in an order that says nothing about them.
+
+    Nothing is recorded: each call is a release of its own, and releases of one system add up.
+
+    Parameters
+    ----------
+    systems
+        Records in memory, or a fleet that is held open.
+    terms
+        What is asked of every system.
+    on_progress
+        Called with the numbers of systems drawn and of all systems.
+
+    Privacy
+    -------
+    ``ε``-DP for the unit of every system. Draws are made in the thread that calls.
+    """
+    systems.check()
+    expected = systems.expected(terms)
+    # the same for all: each record's own days choose how they vote, by this rule
+    public = terms.choices.to_dict()
+    if terms.mechanism == "window":
+        public["window_candidates"] = terms.choices.window(terms.epsilon).inside
+    drawn: list[Release] = []
+    for part in systems.parts(terms):
+        for _, frame, scored in part.scores():
+            one = draw_row(scored, frame, terms)
+            drawn.append(replace(one, public=public, expected=expected))
+        on_progress(len(drawn), len(systems))
+    return sorted(drawn, key=lambda each: each.release_id)
+
+
+def draw_row(scored: Scored, frame: Frame, terms: ReleaseTerms) -> Release:
+    """Draw the release of one system."""
+    exponential = terms.mechanism == "exponential"
+    return draw_release(scored, frame, epsilon=terms.epsilon, exponential=exponential)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import hashlib
 import json
 import threading
@@ -388,6 +389,7 @@ def body_of(publication: Publication, *, asked: dict[str, Any], edition: str) ->
         "guarantee": {**guarantee.to_dict(), "statement": str(guarantee)},
         "mechanism": publication.mechanism,
         "public": publication.public,
+        "how": None if publication.how is None else dataclasses.asdict(publication.how),
         "tables": [table.to_dict() for table in publication.tables],
     }
 

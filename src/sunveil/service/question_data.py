@@ -5,7 +5,7 @@ from __future__ import annotations
 import tempfile
 import threading
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Generic, TypeVar
@@ -21,17 +21,11 @@ from sunveil.meters.reading_options import MeterOptions
 from sunveil.meters.record import Record
 from sunveil.meters.schema_files import schema_digest
 from sunveil.publication.published_tables import LARGEST_KW, Bins, Publication
-from sunveil.publish.fleet_tables import (
-    TableChoices,
-    dry_fleet_tables,
-    fleet_question,
-    plan_fleet,
-    publish_fleet,
-)
-from sunveil.publish.publisher import read_households
-from sunveil.publish.release_card import PublicationAccount
-from sunveil.publish.synthetic_table import plan_synthetic, publish_synthetic, synthetic_question
-from sunveil.publish.system_rows import plan_systems, publish_systems, systems_question
+from sunveil.publish.account import PublicationAccount
+from sunveil.publish.fleet_tables import FleetTables, TableChoices
+from sunveil.publish.publisher import Product, Publisher, read_households
+from sunveil.publish.synthetic_table import SyntheticTable
+from sunveil.publish.system_rows import SystemRows
 from sunveil.releases.fleet_releases import MemorySystems, ReleaseTerms
 from sunveil.service.expected_errors import synthetic_errors, system_errors, table_errors
 from sunveil.service.questions import (
@@ -164,43 +158,81 @@ class AnalystQuestion:
 
 
 def plan(case: AnalystQuestion, ledger: Ledger) -> QuestionPlan:
-    """Return what a question would cost and be worth, from what is public."""
-    return _KINDS[type(case.question)].plan(case, ledger)
+    """Return what a question would cost, and its expected errors, from what is public."""
+    product = product_of(case, ledger)
+    planned = _publisher(case, ledger).plan(product)
+    expected = _expected(case, ledger, product, planned.expected)
+    return QuestionPlan(planned.cost, planned.kept, expected)
 
 
 def expected_errors(case: AnalystQuestion, ledger: Ledger) -> tuple[ExpectedError, ...]:
-    """Return the errors to expect of a question, whatever was asked or spent before."""
-    return _KINDS[type(case.question)].expected(case, ledger)
+    """Return the expected errors of a question, independent of earlier questions and spending."""
+    product = product_of(case, ledger)
+    found = product.expected(ledger.dataset(case.dataset.name), None)
+    return _expected(case, ledger, product, found)
 
 
 def answer(case: AnalystQuestion, ledger: Ledger) -> Publication:
     """Answer a question: the ledger is charged before anything is drawn."""
-    return _KINDS[type(case.question)].answer(case, ledger)
+    rows = None if isinstance(case.question, SystemsQuestion) else case.data.rows(case.dataset)
+    homes = case.data.homes(case.dataset)
+    return _publisher(case, ledger, homes).publish(product_of(case, ledger, rows))
 
 
 def account_of_answer(
     case: AnalystQuestion, ledger: Ledger, publication: Publication
 ) -> PublicationAccount:
-    """Return what the ledger says of an answer: public, and nothing of any analyst's share."""
-    read = isinstance(case.question, SystemsQuestion)  # tables are made from what was inferred
+    """Return the ledger's account of an answer: public, and nothing of any analyst's share."""
+    read = isinstance(case.question, SystemsQuestion)  # tables are made from inferred rows
     schema = schema_digest(meter_options(case.dataset)) if read else None
-    return PublicationAccount.of(
-        ledger, case.dataset.name, publication, schema=schema, interactive=True
-    )
+    return _publisher(case, ledger).account(publication, schema=schema, interactive=True)
 
 
 def question_of(case: AnalystQuestion, ledger: Ledger) -> Question:
     """Return what :func:`answer` asks the ledger."""
-    concentrated = _concentrated(case, ledger)
-    if isinstance(case.question, SyntheticQuestion):
-        systems = len(case.data.rows(case.dataset))
-        return synthetic_question(systems, concentrated=concentrated, **_synthetic_options(case))
-    if isinstance(case.question, SystemsQuestion):
-        asked = _systems_asked(case, ledger)
-        held = asked.pop("systems")
-        return systems_question(held.about(), net=held.net > 0, **asked)
-    choices = table_choices(case.dataset, case.question)
-    return fleet_question(choices, concentrated=concentrated, analyst=case.analyst)
+    synthetic = isinstance(case.question, SyntheticQuestion)
+    product = product_of(case, ledger, case.data.rows(case.dataset) if synthetic else None)
+    dataset = ledger.dataset(case.dataset.name)
+    question = product.question(dataset, (), analyst=case.analyst)
+    assert question is not None  # as it is for questions without a series
+    return question
+
+
+def product_of(
+    case: AnalystQuestion, ledger: Ledger, rows: FleetRows | None = None
+) -> Product[Any]:
+    """Return the product that a question asks for; rows of the fleet are needed for its draw."""
+    dataset, asked = case.dataset, case.question
+    if isinstance(asked, SystemsQuestion):
+        promise = ledger.dataset(dataset.name).promise
+        terms = ReleaseTerms.of(promise.unit, asked.epsilon, promise=promise)
+        # of an edition that is not the first
+        edition = dataset.edition if dataset.extra.get("editions") else None
+        return SystemRows(case.data.systems(dataset), terms, edition)
+    if isinstance(asked, SyntheticQuestion):
+        return SyntheticTable(asked.epsilon, rows, dataset.systems, edition=dataset.edition)
+    return FleetTables(table_choices(dataset, asked), rows, dataset.systems)
+
+
+def _publisher(
+    case: AnalystQuestion, ledger: Ledger, homes: Sequence[SystemHome] = ()
+) -> Publisher:
+    return Publisher(ledger, case.dataset.name, analyst=case.analyst, homes=homes)
+
+
+def _expected(
+    case: AnalystQuestion, ledger: Ledger, product: Product[Any], found: Any
+) -> tuple[ExpectedError, ...]:
+    """Return the errors to expect of a product as the service states them."""
+    if isinstance(product, SystemRows):
+        return system_errors(found)
+    if isinstance(product, SyntheticTable):
+        return synthetic_errors(found)
+    assert isinstance(product, FleetTables)
+    concentrated = ledger.dataset(case.dataset.name).promise.delta > 0.0
+    return table_errors(
+        found, product.choices, systems=case.dataset.systems, concentrated=concentrated
+    )
 
 
 def table_choices(
@@ -234,111 +266,3 @@ def table_choices(
         largest_kw=asked.largest_kw or LARGEST_KW,
         quantiles=quantiles,
     )
-
-
-def _plan_tables(case: AnalystQuestion, ledger: Ledger) -> QuestionPlan:
-    choices, systems = table_choices(case.dataset, case.question), case.dataset.systems
-    found = plan_fleet(
-        ledger, case.dataset.name, choices=choices, systems=systems, analyst=case.analyst
-    )
-    expected = table_errors(
-        tuple(found.expected), choices, systems=systems, concentrated=_concentrated(case, ledger)
-    )
-    return QuestionPlan(found.cost, found.kept, expected)
-
-
-def _expected_tables(case: AnalystQuestion, ledger: Ledger) -> tuple[ExpectedError, ...]:
-    choices, systems = table_choices(case.dataset, case.question), case.dataset.systems
-    concentrated = _concentrated(case, ledger)
-    found = dry_fleet_tables(**choices.options(), concentrated=concentrated, systems=systems)
-    return table_errors(found, choices, systems=systems, concentrated=concentrated)
-
-
-def _answer_tables(case: AnalystQuestion, ledger: Ledger) -> Publication:
-    return publish_fleet(
-        ledger,
-        case.dataset.name,
-        case.data.rows(case.dataset),
-        choices=table_choices(case.dataset, case.question),
-        analyst=case.analyst,
-        homes=case.data.homes(case.dataset),
-    )
-
-
-def _plan_synthetic(case: AnalystQuestion, ledger: Ledger) -> QuestionPlan:
-    assert case.dataset.systems is not None
-    found = plan_synthetic(
-        ledger, case.dataset.name, case.dataset.systems, **_synthetic_options(case)
-    )
-    return QuestionPlan(found.cost, found.kept, synthetic_errors(found.noise))
-
-
-def _expected_synthetic(case: AnalystQuestion, ledger: Ledger) -> tuple[ExpectedError, ...]:
-    return _plan_synthetic(case, ledger).expected
-
-
-def _answer_synthetic(case: AnalystQuestion, ledger: Ledger) -> Publication:
-    rows, homes = case.data.rows(case.dataset), case.data.homes(case.dataset)
-    options = _synthetic_options(case)
-    return publish_synthetic(ledger, case.dataset.name, rows, **options, homes=homes)
-
-
-def _synthetic_options(case: AnalystQuestion) -> dict[str, Any]:
-    return {
-        "epsilon": case.question.epsilon,
-        "analyst": case.analyst,
-        "edition": case.dataset.edition,
-    }
-
-
-def _plan_systems(case: AnalystQuestion, ledger: Ledger) -> QuestionPlan:
-    asked = _systems_asked(case, ledger)
-    found = plan_systems(ledger, case.dataset.name, **asked)
-    return QuestionPlan(found.cost, found.kept, system_errors(found.expected))
-
-
-def _expected_systems(case: AnalystQuestion, ledger: Ledger) -> tuple[ExpectedError, ...]:
-    asked = _systems_asked(case, ledger)
-    return system_errors(asked["systems"].expected(asked["terms"]))
-
-
-def _answer_systems(case: AnalystQuestion, ledger: Ledger) -> Publication:
-    homes = case.data.homes(case.dataset)
-    return publish_systems(ledger, case.dataset.name, **_systems_asked(case, ledger), homes=homes)
-
-
-def _systems_asked(case: AnalystQuestion, ledger: Ledger) -> dict[str, Any]:
-    promise = ledger.dataset(case.dataset.name).promise
-    return {
-        "systems": case.data.systems(case.dataset),
-        "terms": ReleaseTerms.of(promise.unit, case.question.epsilon, promise=promise),
-        "analyst": case.analyst,
-        # of an edition that is not the first
-        "edition": case.dataset.edition if case.dataset.extra.get("editions") else None,
-    }
-
-
-def _concentrated(case: AnalystQuestion, ledger: Ledger) -> bool:
-    """Whether the promise has a δ, so that ε means ρ = ε²/2: public."""
-    return ledger.dataset(case.dataset.name).promise.delta > 0.0
-
-
-@dataclass(frozen=True, slots=True)
-class _Kind:
-    """How a kind of question is planned, judged and answered."""
-
-    plan: Callable[[AnalystQuestion, Ledger], QuestionPlan]
-    expected: Callable[[AnalystQuestion, Ledger], tuple[ExpectedError, ...]]
-    answer: Callable[[AnalystQuestion, Ledger], Publication]
-
-
-_TABLES = _Kind(_plan_tables, _expected_tables, _answer_tables)
-
-
-_KINDS: dict[type, _Kind] = {
-    FleetTableQuestion: _TABLES,
-    TotalsQuestion: _TABLES,
-    QuantilesQuestion: _TABLES,
-    SyntheticQuestion: _Kind(_plan_synthetic, _expected_synthetic, _answer_synthetic),
-    SystemsQuestion: _Kind(_plan_systems, _expected_systems, _answer_systems),
-}

@@ -10,8 +10,8 @@ from typing import Any
 
 from sunveil.privacy.guarantees import ConcentratedGuarantee, Guarantee, parse_unit
 from sunveil.publication.publication_folder import write_publication
-from sunveil.publication.published_tables import Publication, PublishedTable
-from sunveil.publish.release_card import PublicationAccount
+from sunveil.publication.published_tables import HowMade, Publication, PublishedTable
+from sunveil.publish.account import PublicationAccount
 from sunveil.service.store.datasets import ReleaseRow
 
 
@@ -23,6 +23,7 @@ def publication_of(body: dict[str, Any]) -> Publication:
         guarantee=_guarantee_of(body),
         mechanism=body["mechanism"],
         public=body["public"],
+        how=HowMade(**body["how"]),
     )
 
 

@@ -79,11 +79,7 @@ if TYPE_CHECKING:
         clipped,
         daylight_saving_stamps,
         fast_clock,
-        missing_and_snow,
-        on_tracker,
-        summer_only,
         western_horizon,
-        with_second_plane,
     )
     from sunveil.simulate.simulated_sky import SatelliteErrors, SimulatedSky, real_sky, simulate_sky
     from sunveil.simulate.system_power import Horizon, simulate_fleet, simulate_power
@@ -111,18 +107,14 @@ __all__ = [
     "draw_systems",
     "east_west",
     "fast_clock",
-    "missing_and_snow",
-    "on_tracker",
     "read_places",
     "real_sky",
     "simulate_fleet",
     "simulate_loads",
     "simulate_power",
     "simulate_sky",
-    "summer_only",
     "tracking",
     "western_horizon",
-    "with_second_plane",
     "write_fleet",
 ]
 
@@ -155,11 +147,7 @@ __getattr__ = lazy_names(
             "clipped",
             "daylight_saving_stamps",
             "fast_clock",
-            "missing_and_snow",
-            "on_tracker",
-            "summer_only",
             "western_horizon",
-            "with_second_plane",
         ),
         "sunveil.simulate.simulated_sky": (
             "SatelliteErrors",

@@ -30,15 +30,9 @@ from sunveil.simulate.system_power import (
 from sunveil.site import Array, Losses, normals
 from sunveil.weather.weather_data import Weather
 
-TOLERANCE = 1e-6
-
-
 # Fine enough that straight lines between its entries are within 1e-6 of the incidence losses.
 TABLE = 4096
-
-
 Single = NDArray[np.float32]
-
 
 # Sums and products of the compiled loops may be regrouped, within a rounding. NaN and infinity keep
 # their meaning: a clock that skips an instant reads NaN there.
@@ -50,7 +44,7 @@ class CellDaylight:
     """A cell's sky as the compiled loops take it."""
 
     light: Light  # the daylight instants as pvlib takes them
-    lit: Index  # which instants of the sky these are
+    index: Index  # which instants of the sky these are
     days: Index  # their local days, from 0, and the sectors of a skyline that the sun stands over
     sectors: Index
     whiteness: Single  # what the ground's albedo is multiplied by at each of them
@@ -81,7 +75,7 @@ class CellDaylight:
         heat = [_rise(light, SAPM_MOUNTS[mount]) for mount in MOUNTS]
         return cls(
             light=light,
-            lit=np.flatnonzero(up).astype(np.int32),
+            index=np.flatnonzero(up).astype(np.int32),
             days=days,
             sectors=sectors_of(light.azimuth),
             whiteness=_single(white),
@@ -109,14 +103,14 @@ def block_power(
     if kept is None:
         kept = np.ones((len(roster), int(daylight.days[-1]) + 1), dtype=np.float32)
     by = read_clocks(roster, out.shape[1])
-    lit = (daylight.lit, daylight.days)
-    meter(out, dc, fine, *lit, kept, limit, nominal, *clocks, by, per_reading)
+    where = (daylight.index, daylight.days)
+    meter(out, dc, fine, *where, kept, limit, nominal, *clocks, by, per_reading)
     return out
 
 
 def dc_power(roster: SimulatedRoster, daylight: CellDaylight) -> Single:
     """Return the DC power of new and clean systems at each daylight instant. [kW]"""
-    dc = np.zeros((len(roster), len(daylight.lit)), dtype=np.float32)
+    dc = np.zeros((len(roster), len(daylight.index)), dtype=np.float32)
     systems, planes, mounts = _planes(roster)
     tops = _single(np.where(roster.skyline > 0.0, np.sin(np.radians(roster.skyline)), -2.0))
     sky = (daylight.rays, daylight.heat, daylight.sectors)
@@ -248,7 +242,7 @@ def add_planes(
 def ac_power(
     fine: Single,
     dc: Single,
-    lit: Index,
+    index: Index,
     days: Index,
     kept: Single,
     limit: float,
@@ -260,7 +254,7 @@ def ac_power(
     ----------
     fine
         AC power, shape (instants,); filled in place. [kW]
-    dc, lit, days, kept
+    dc, index, days, kept
         As for :func:`meter`, of one system.
     limit
         The inverter's AC limit. [kW]
@@ -272,10 +266,10 @@ def ac_power(
     taken = np.float32(limit / nominal)
     square = np.float32(-0.0162) / taken
     idle = np.float32(-0.0059) * taken
-    for k in range(len(lit)):
+    for k in range(len(index)):
         power = max(dc[k] * kept[days[k]], nothing)
         power = ratio * ((square * power + np.float32(0.9858)) * power + idle)
-        fine[lit[k]] = max(min(power, limit), nothing)
+        fine[index[k]] = max(min(power, limit), nothing)
 
 
 @numba.njit(cache=True, nogil=True, fastmath=FAST_MATH)
@@ -283,7 +277,7 @@ def meter(
     out: Single,
     dc: Single,
     fine: Single,
-    lit: Index,
+    index: Index,
     days: Index,
     kept: Single,
     limits: Single,
@@ -296,7 +290,7 @@ def meter(
     """Fill in what meters read behind PVWatts' inverters, without noise."""
     nothing, half, missing = np.float32(0.0), np.float32(0.5), np.float32(np.nan)
     for s in range(out.shape[0]):
-        ac_power(fine, dc[s], lit, days, kept[s], limits[s], nominal)
+        ac_power(fine, dc[s], index, days, kept[s], limits[s], nominal)
         for r in range(out.shape[1]):
             clock = clocks[s, 0] if r < clocks[s, 2] else clocks[s, 1]
             total = nothing
@@ -309,11 +303,7 @@ def meter(
 
 # How long each kind lasts, evenly spread in the logarithm. [hours]
 HOURS, DAYS, WEEKS = (1.0, 12.0), (24.0, 168.0), (168.0, 1344.0)
-
-
 DOWN_DAYS, DOWN_WEEKS = (24.0, 120.0), (168.0, 1008.0)
-
-
 WATT = np.float32(1000.0)
 
 

@@ -42,7 +42,7 @@ class FaultRates:
         Share of clocks that save daylight though the file declares UTC; where the place does not
         save daylight, they are right.
     label_end, label_middle
-        Shares of systems whose stamps name the end or the middle of the interval though the file
+        Shares of systems with stamps at the end or the middle of the interval though the file
         declares its start.
     clock_steps
         Share of clocks that step by an hour on one day of the year.
@@ -86,7 +86,7 @@ class FaultRates:
         for 3 to 40 days; repeat one reading for up to 10 days; are written in a wrong scale
         for a month.
     sentinels
-        Share of systems whose missing readings are written as -999 or -9999.
+        Share of systems that write missing readings as -999 or -9999.
     uneven
         Shape of the gamma distribution of how prone to gaps a system is; small is uneven.
     """
@@ -143,10 +143,10 @@ class FaultRates:
         Parameters
         ----------
         two_planes
-            Share of systems on two planes, half of them about a ridge and half about a corner; as
-            it is when left out.
+            Share of systems on two planes, half of them about a ridge and half about a corner.
+            Default: as it is.
         trackers
-            Share of systems that follow the sun; as it is when left out.
+            Share of systems that follow the sun. Default: as it is.
         """
         ridge, corner = (
             (self.east_west, self.hipped) if two_planes is None else (two_planes / 2,) * 2
@@ -172,7 +172,6 @@ class FaultRates:
 
 
 REAL_FLEET = FaultRates()
-
 
 # What a fleet had before it learnt from real records: meters and clocks go wrong, and no more.
 PLAIN_FLEET = replace(
@@ -200,7 +199,6 @@ PLAIN_FLEET = replace(
     ),
 )
 
-
 # Noise stays: no meter is without it. Spreads of what is 0 do nothing.
 CLEAN_FLEET = replace(
     REAL_FLEET,
@@ -211,11 +209,8 @@ CLEAN_FLEET = replace(
     },
 )
 
-
 # What of the rates is a mix of systems rather than a fault.
 MIX = ("east_west", "hipped", "trackers")
-
-
 REALISM = {"real": REAL_FLEET, "plain": PLAIN_FLEET, "clean": CLEAN_FLEET}
 """How like a real fleet a simulated one is to be, by name."""
 
@@ -339,7 +334,6 @@ class City:
 
 TILT_EDGES = (0.0, 5.0, 10.0, 15.0, 20.0, 25.0, 30.0, 35.0, 40.0, 45.0, 50.0, 60.0, 75.0)
 
-
 US = FleetStatistics(
     azimuths=(0.028, 0.005, 0.049, 0.119, 0.535, 0.190, 0.068, 0.007),
     bin_spread=6.0,
@@ -350,7 +344,6 @@ US = FleetStatistics(
     commercial=0.045,
     median_mwh=9.5,
 )
-
 
 EUROPE = FleetStatistics(
     azimuths=(0.002, 0.008, 0.064, 0.205, 0.385, 0.231, 0.094, 0.012),
@@ -396,7 +389,6 @@ CITIES = (
     _city("Madrid", 40.42, -3.70, height=667, zone="Europe/Madrid"),
     _city("Almeria", 36.84, -2.46, height=27, zone="Europe/Madrid"),
 )
-
 
 # More than any utility has; a list of more would not fit into memory.
 MOST_SYSTEMS = 100_000_000

@@ -41,29 +41,18 @@ class CarCharging(StrEnum):
 
 
 KINDS, CHARGING = tuple(HouseholdKind), tuple(CarCharging)
-
-
 BUSINESS = KINDS.index(HouseholdKind.BUSINESS)
-
 
 # How common each kind of home and each way of charging is.
 KIND_SHARES, CHARGING_SHARES = (0.45, 0.35, 0.20), (0.5, 0.3, 0.2)
-
-
 HOURS_A_YEAR = 8766.0
-
 
 # What homes use in a year, and its lognormal spread. [MWh, 1]
 LEAST_MWH, MOST_MWH, USE_SPREAD = 2.0, 15.0, 0.45
-
-
 CHARGERS = (2.3, 3.7, 7.4, 11.0)
-
 
 # Where more is used, homes heat with electricity more often: those of the US, and others.
 LARGE_HOMES_MWH, HEATED = 7.0, (0.4, 0.15)
-
-
 Whole = NDArray[np.int64]
 
 
@@ -143,7 +132,7 @@ def draw_households(
 
 
 def without_wrong_signs(roster: SimulatedRoster, net: NDArray[np.bool_]) -> SimulatedRoster:
-    """Return systems whose net meters have no spells below zero: their readings are so anyway."""
+    """Return systems without spells below zero on net meters, which read below zero anyway."""
     never = {
         name: np.where(net, np.nan, getattr(roster, name))
         for name in ("negative_begin", "negative_end")
@@ -197,15 +186,11 @@ def _draw_cars(
 # Ovens, washers, dryers, heaters of water: evenly spread in the logarithm. [kW, minutes]
 APPLIANCE_KW, APPLIANCE_MINUTES = (0.8, 4.0), (10.0, 90.0)
 
-
 # Share of a home's load that is theirs.
 APPLIANCE_SHARE = 0.15
 
-
 # Cars are driven on most days.
 DRIVEN = 0.7
-
-
 MINUTES_A_DAY = 1440.0
 
 
@@ -213,7 +198,7 @@ MINUTES_A_DAY = 1440.0
 class Runs:
     """Times at which something runs, one entry for each."""
 
-    row: NDArray[np.int64]  # whose household
+    row: NDArray[np.int64]  # row of its household
     day: NDArray[np.int64]  # local day, from 0
     minute: Array  # minute of that day at which it begins; it may be of the day after
     minutes: Array  # [minutes] how long it runs
@@ -268,10 +253,8 @@ def _mean_kwh() -> float:
 
 Single = NDArray[np.float32]
 
-
 # Habits are known by half hours of the week.
 KNOT_MINUTES, HALVES, WEEK = 30, 48, 7
-
 
 # Delays of rooms behind the air and behind the sun. [h]
 AIR_DELAY, SUN_DELAY = 3.0, 1.5
@@ -322,19 +305,15 @@ def _delayed(values: Array, steps: float) -> Single:
 # conditioning: sooner where homes use much. [K]
 WARM, COOLED = 24.0, (0.25, 0.8)
 
-
 # Those that cool and heat do it with half of their largest shares where the air is so far above
 # 24 °C, or below 15 °C, in the mean. [K]
 HOT, COOL, COLD = 0.8, 15.0, 6.0
 
-
 # At most this much of a load is cooling and heating.
 MOST_COMFORT = 0.8
 
-
 # Where it is hardly ever too warm or too cold, machines are hardly used. [K]
 LEAST_MEAN = 0.05
-
 
 # Half hours of the day between which workers are out, and of the week from which it is weekend.
 WORK_BEGINS, WORK_ENDS, WEEKEND = 17, 34, 5 * HALVES
@@ -457,29 +436,21 @@ BUMPS = {
     HouseholdKind.LATE: (0.4, 0.6, 1.7),
 }
 
-
 ASLEEP, BUMP_SPREAD = 0.45, 0.4
-
 
 # What habits vary by: the half hours asleep and awake, and the hours of a home's own week.
 HOUR_SPREAD, WEEK_SPREAD = (0.45, 0.75), 0.35
 
-
 # Correlation from half hour to half hour.
 HOUR_MEMORY = 0.8
-
 
 # Days as a whole, seasons as a whole, and each part of the day apart as months go by, with the
 # correlation from day to day. A day has eight parts.
 DAY, SEASON, DAYPART = (0.12, 0.4), (0.3, 0.98), (0.45, 0.97)
-
-
 DAYPARTS = 8
-
 
 # Comfort too is used more on some days than on others.
 COMFORT = (0.35, 0.8)
-
 
 # Journeys a year, their days, and what is left meanwhile of habits and of comfort.
 JOURNEYS, JOURNEY_DAYS, LEFT_HABIT, LEFT_COMFORT = 1.6, (2, 16), 0.05, 0.3
@@ -514,7 +485,7 @@ def simulate_loads(
     cars
         Share of the homes with an electric car.
     statistics
-        How much homes use there; American ones' when left out.
+        How much homes use there. Default: American ones'.
 
     Returns
     -------
@@ -752,8 +723,6 @@ def balance(
 
 
 WATT = np.float32(1000.0)
-
-
 _NOMINAL = Losses().inverter_efficiency
 
 
@@ -813,9 +782,9 @@ def read_net_meters(
     households, given = behind.households.take(rows), generation.take(rows)
     loads, cooling = block_loads(households, behind.times, behind.statistics, rng=rng)
     flows = net_flows(given, loads, households, step_minutes=behind.times.step_minutes)
-    lit = given.ac > 0.0
-    over = np.sum(lit & (flows.exported > flows.imported), axis=1)
-    exporting = over / np.maximum(np.sum(lit, axis=1), 1)
+    daytime = given.ac > 0.0
+    over = np.sum(daytime & (flows.exported > flows.imported), axis=1)
+    exporting = over / np.maximum(np.sum(daytime, axis=1), 1)
     truth = truth_of_net(behind.households, rows, flows, cooling=cooling, exporting=exporting)
     add_net_faults(flows, given, alive=alive[rows], rng=rng)
     return _written(power, rows, flows, columns), truth
@@ -834,7 +803,7 @@ def net_flows(
     limits = (roster.dc_capacity_kw / roster.dc_ac_ratio).astype(np.float32)
     generated = np.zeros_like(loads)
     for row, dc, kept, limit in zip(generated, generation.dc, generation.kept, limits, strict=True):
-        ac_power(row, dc, daylight.lit, daylight.days, kept, limit, _NOMINAL)
+        ac_power(row, dc, daylight.index, daylight.days, kept, limit, _NOMINAL)
     balance(
         (exported, imported),
         sums,

@@ -23,12 +23,9 @@ from sunveil.site import Site
 from sunveil.weather.weather_data import Weather
 
 CELL_SYSTEMS = 100
-
-
 COLUMNS = ("latitude", "longitude", "altitude", "timezone", "weight", "name")
 
-
-# Cells are told apart by whole tenths of degrees.
+# Cells are distinguished by whole tenths of degrees.
 Tenths = tuple[int, int]
 
 
@@ -46,7 +43,7 @@ class Place:
 
     @property
     def statistics(self) -> FleetStatistics:
-        """The list whose systems stand for those here: American in the Americas, else European."""
+        """The list that stands for systems here: American in the Americas, else European."""
         region = self.timezone.partition("/")[0]
         if region == "Europe":
             return EUROPE
@@ -55,7 +52,7 @@ class Place:
 
 @dataclass(frozen=True, slots=True)
 class SimulatedCell:
-    """A square of 0.1 by 0.1 degrees whose systems share a sky."""
+    """A square of 0.1 by 0.1 degrees; its systems share a sky."""
 
     number: int  # its place in the fleet, from 0
     name: str  # the site that it belongs to
@@ -87,7 +84,7 @@ def read_places(path: Path) -> list[Place]:
     """Return the sites of a CSV or Parquet file.
 
     It has the columns latitude and longitude, and may have altitude [m], timezone (an IANA name),
-    weight and name. A time zone that is left out is whole hours from UTC, by the longitude.
+    weight and name. The default time zone is whole hours from UTC, by the longitude.
     """
     if not path.is_file():
         raise SourceError(f"the list of sites {path} is not a file; name a CSV or Parquet file")
@@ -236,13 +233,9 @@ def _is_parquet(path: Path) -> bool:
 
 INTERVALS = (15, 30, 60)
 
-
 # pvlib's solar positions and the world's clocks are good for these.
 FIRST_YEAR, LAST_YEAR = 1980, 2049
-
-
 USUAL_YEAR = 2019
-
 
 # Farther from a file's place its weather is taken for a mistake. [degrees of latitude]
 FARTHEST = 1.0
@@ -279,7 +272,7 @@ class NetMix:
     Parameters
     ----------
     share
-        Share of systems whose meter sees the net; 0 for a fleet of generation meters.
+        Share of systems with a meter that sees the net; 0 for a fleet of generation meters.
     batteries, cars
         Shares of these systems' households with a battery, and of its homes with an electric car.
     columns
@@ -325,7 +318,7 @@ class FleetSpec:
     weather
         Real weather in place of simulated skies.
     net
-        How many meters see only the net of generation and load; none when left out.
+        How many meters see only the net of generation and load. Default: none.
     """
 
     cells: tuple[SimulatedCell, ...]
@@ -374,11 +367,11 @@ class FleetSpec:
         systems
             How many systems.
         places
-            The sites; that of the weather, or the simulator's 25 cities, when left out.
+            The sites. Default: that of the weather, or the simulator's 25 cities.
         cells
-            How many weather cells; one for every site and every 100 systems when left out.
+            How many weather cells. Default: one for every site and every 100 systems.
         year
-            Calendar year; that of the weather, or 2019, when left out.
+            Calendar year. Default: that of the weather, or 2019.
         seed, interval_minutes, layout, rates, weather, net
             As for the specification itself.
         """

@@ -12,7 +12,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from sunveil._options import HIGHEST_SEED, checked, number, whole
+from sunveil._options import checked, number
 from sunveil.errors import ParameterError
 from sunveil.simulate.fault_rates import (
     SAPM_MOUNTS,
@@ -22,7 +22,6 @@ from sunveil.simulate.fault_rates import (
     SimulatedClock,
     SystemTruth,
     Tracker,
-    tracking,
 )
 from sunveil.simulate.places import SimulatedCell
 from sunveil.simulate.simulated_sky import SolarCalendar, TrueSky, days_since, dull_days
@@ -44,11 +43,8 @@ def draw_spells(
 
 SENTINELS = (-999.0, -9999.0)
 
-
 # Watts for kilowatts and back, decimals slipped, and a phase or a transformer miscounted.
 SCALES = (0.001, 1000.0, 0.1, 10.0, 0.5, 2.0)
-
-
 NEGATIVE_DAYS, STUCK_DAYS, SCALE_DAYS = (3.0, 40.0), (0.5, 10.0), (28.0, 31.0)
 
 
@@ -75,9 +71,9 @@ def add_logger_faults(power: NDArray[np.float32], roster: SimulatedRoster) -> No
         spell *= np.float32(-roster.negative_depth[row])
     for _, spell in _spells(power, roster.stuck_begin, roster.stuck_end):
         # stuck by day: at night it would be a system that is down
-        lit = np.flatnonzero(spell > 0.0)
-        if len(lit):
-            spell[lit[0] :] = spell[lit[0]]
+        daylight = np.flatnonzero(spell > 0.0)
+        if len(daylight):
+            spell[daylight[0] :] = spell[daylight[0]]
     for row, spell in _spells(power, roster.scale_begin, roster.scale_end):
         spell *= np.float32(roster.scale_factor[row])
     for marked in np.flatnonzero(~np.isnan(roster.sentinel)):
@@ -96,31 +92,20 @@ def _spells(
 # From one side of a ridge to the other. [degrees]
 HALF_TURN = 180.0
 
-
 # Share of the capacity on the larger of two planes.
 LARGER_SHARE = (0.5, 0.8)
-
 
 # By how much two roofs of a house miss equal tilts, and a half or a quarter turn. [degrees]
 TILT_SPREAD, TURN_SPREAD = 3.0, 2.0
 
-
 # Of ridges that run east to west, how many have modules on both sides all the same.
 POLEWARD = 0.1
 
-
 # Share of axes that do not run north to south, and how far they are turned. [1, degrees]
 TURNED_AXES, AXIS_SPREAD, AXIS_AT_MOST = 0.25, 15.0, 45.0
-
-
 BACKTRACKING = 0.75
-
-
 GCR = (0.25, 0.5)
-
-
 MAX_ANGLE = (45.0, 60.0)
-
 
 # Of what follows the sun, how much does so about two axes.
 DUAL_AXIS = 0.1
@@ -156,35 +141,9 @@ def draw_trackers(rng: np.random.Generator, n: int) -> dict[str, Any]:
     }
 
 
-@checked
-def with_second_plane(truth: SystemTruth, *, rng: np.random.Generator) -> SystemTruth:
-    """Return a system that stands on two planes, about a ridge or about a corner."""
-    first, tilt = np.array([truth.plane.surface_azimuth]), np.array([truth.plane.surface_tilt])
-    share = float(rng.uniform(*LARGER_SHARE))
-    turn = np.array([rng.choice([HALF_TURN, HALF_TURN, 90.0, -90.0])])
-    if turn[0] == HALF_TURN:
-        first = ridge_azimuths(rng, first)
-    second = second_planes(rng, first, tilt, turn=turn)
-    planes = [Plane(float(azimuth[0]), float(own[0])) for azimuth, own in ((first, tilt), second)]
-    return replace(truth, planes=((planes[0], share), (planes[1], 1.0 - share)))
-
-
-@checked
-def on_tracker(truth: SystemTruth, *, rng: np.random.Generator) -> SystemTruth:
-    """Return a system that turns about one axis."""
-    drawn = {name: values[0].item() for name, values in draw_trackers(rng, 1).items()}
-    return tracking(truth, Tracker(**drawn))
-
-
 SECTORS = 72
-
-
 SECTOR_DEGREES = 360.0 / SECTORS
-
-
 OBSTACLES = 6
-
-
 Skyline = NDArray[np.float32]
 
 
@@ -232,11 +191,7 @@ def _away(middle: Array) -> Array:
 
 
 CLOCKS = tuple(SimulatedClock)
-
-
 DECLARED = CLOCKS.index(SimulatedClock.DECLARED)
-
-
 Index = NDArray[np.int32]
 
 
@@ -305,35 +260,21 @@ def _saved_minutes(times: pd.DatetimeIndex, timezone: str) -> NDArray[np.int64]:
 
 # PVWatts' share of soiling in its losses, which nominal losses hold already.
 NOMINAL_SOILING = 0.02
-
-
 DIRTIEST = 0.3
-
-
 DRY_SEASON_DAYS = (120.0, 180.0)
-
-
 DEAD_STRING_DAYS = (60.0, 300.0)
-
 
 # Not every dull day rains.
 RAIN = 0.5
 
-
 # Marion's: snow slides while the air is warmer than this part of the light allows [W/m²/K], and by
 # so much of the slant height an hour, times the sine of the tilt.
 SLIDING_LIGHT = 80.0
-
-
 SLIDE_AN_HOUR = 0.197
-
-
 FACING = 0.8
-
 
 # Degree-days: of a cover of some centimetres this much melts in a day for each degree above zero.
 MELT_A_DEGREE = 0.15
-
 
 # Snow's albedo over that of the ground, 0.65 and 0.2 in pvlib's table.
 WHITENESS = 3.25
@@ -456,14 +397,9 @@ def _snow_losses(roster: SimulatedRoster, days: CellDays) -> Array:
 
 MOUNTS = tuple(SAPM_MOUNTS)
 
-
 # What a system does: it stands still, or follows the sun about one axis or about two.
 FIXED, SINGLE_AXIS, TWO_AXES = range(3)
-
-
 FEEDER_SYSTEMS = 40
-
-
 Whole = NDArray[np.int64]
 
 
@@ -693,14 +629,14 @@ def _draw_spans(rng: np.random.Generator, rates: FaultRates, n: int) -> tuple[Ar
     length = rng.uniform(4.0, 40.0, n) / 365.0
     short = (kind >= rates.late) & (kind < rates.late + rates.short)
     begin = np.where(short, rng.random(n) * (1.0 - length), late)
-    # whoever begins in the last days still has a day
+    # a record that begins in the last days still has a day
     begin = np.minimum(begin, 364.0 / 365.0)
     return begin, np.where(short, begin + length, 1.0)
 
 
 @checked
 def clipped(truth: SystemTruth, dc_ac_ratio: float = 1.7) -> SystemTruth:
-    """Return a system whose inverter is too small for its modules."""
+    """Return a system with an inverter too small for its modules."""
     return replace(truth, dc_ac_ratio=dc_ac_ratio)
 
 
@@ -720,7 +656,7 @@ MOST_MINUTES = 5_256_000.0
 
 @checked
 def daylight_saving_stamps(series: pd.Series, timezone: str) -> pd.Series:
-    """Return readings whose stamps run an hour ahead while the wall clock saves daylight."""
+    """Return readings with stamps an hour ahead during daylight saving time."""
     # The index still claims standard time. Of the hour that comes twice in autumn the first is
     # kept, as meters that overwrite do.
     index = _index(series)
@@ -734,38 +670,6 @@ def fast_clock(series: pd.Series, minutes: float) -> pd.Series:
     """Return readings stamped ``minutes`` late: by a clock that runs ahead [minutes]."""
     number("minutes", minutes, low=-MOST_MINUTES, high=MOST_MINUTES)
     return series.set_axis(_index(series) + pd.Timedelta(minutes=minutes))
-
-
-@checked
-def summer_only(series: pd.Series) -> pd.Series:
-    """Return the readings of June to August."""
-    return series[_index(series).month.isin([6, 7, 8])]
-
-
-@checked
-def missing_and_snow(
-    series: pd.Series,
-    *,
-    seed: int,
-    timezone: str = "UTC",
-    missing: float = 0.05,
-    spells: int = 5,
-    winter: tuple[int, ...] = (12, 1, 2),
-) -> pd.Series:
-    """Return a record with whole days missing and spells of snow in winter."""
-    whole("seed", seed, low=0, high=HIGHEST_SEED)
-    number("missing", missing, low=0.0, high=1.0)
-    whole("spells", spells, low=0, high=1000)
-    rng = np.random.default_rng(seed)
-    days = _index(series).tz_convert(_zone(timezone)).normalize()
-    every = days.unique()
-    starts = np.flatnonzero(every.month.isin(winter))
-    snowy = np.zeros(len(every), dtype=bool)
-    for start in rng.choice(starts, size=min(spells, len(starts)), replace=False):
-        snowy[start : start + rng.integers(2, 7)] = True
-    gone = rng.choice(len(every), size=round(missing * len(every)), replace=False)
-    out = series.where(~days.isin(every[snowy]), 0.0)
-    return out[~days.isin(every[gone])]
 
 
 def _index(series: pd.Series) -> pd.DatetimeIndex:

@@ -32,7 +32,7 @@ def autoregressive(rng: np.random.Generator, size: int, *, correlation: float) -
 def correlated_noise(
     rng: np.random.Generator, size: int, *, step_minutes: float, memory_minutes: float
 ) -> Array:
-    """Return an AR(1) series of unit variance whose memory is given in time."""
+    """Return an AR(1) series of unit variance, its memory given in time."""
     return autoregressive(rng, size, correlation=math.exp(-step_minutes / memory_minutes))
 
 
@@ -140,11 +140,7 @@ def usual_air(
 
 # What pvlib.solarposition.get_solarposition takes when nothing is said.
 DELTA_T = 67.0
-
-
 REFRACTION = 0.5667
-
-
 TEMPERATURE = 12.0
 
 
@@ -387,9 +383,9 @@ def simulate_sky(
     satellite_minutes
         Spacing of the satellite's snapshots; must divide an hour. [minutes]
     errors
-        How wrong the satellite is; the usual errors when left out.
+        How wrong the satellite is. Default: the usual errors.
     clear_days
-        Fraction of days that are clear; drawn between 0.25 and 0.75 when left out.
+        Fraction of days that are clear. Default: drawn between 0.25 and 0.75.
     """
     if satellite_minutes < 1 or 60 % satellite_minutes:
         raise ParameterError(f"satellite_minutes must divide an hour, not {satellite_minutes}")
@@ -552,7 +548,6 @@ def draw_air(
 
 # A file on a local clock ends some hours before or after the year in UTC.
 EDGE_DAYS = 2
-
 
 # Below this the share of a clear sky is a ratio of small numbers, and its neighbours' is taken.
 DIM = 20.0

@@ -62,8 +62,8 @@ def simulate_power(
     soiling
         Loss of DC power by each dry day, as a fraction; a dull day washes all of it off.
     kept
-        Share of DC power that is left on each local day of the sky, whatever took the rest; all of
-        it when left out.
+        Share of DC power that is left on each local day of the sky, whatever took the rest.
+        Default: all of it.
 
     Returns
     -------

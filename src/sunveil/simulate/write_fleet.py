@@ -70,7 +70,6 @@ from sunveil.weather.weather_data import utc_index
 
 KIND = "simulated fleet of sunveil"
 
-
 _README = """\
 # A simulated fleet
 
@@ -96,14 +95,12 @@ Planes and capacities have the weights of two public lists of systems (OEDI's PV
 Americas, Open Climate Fix's elsewhere). {faults}
 {net}"""
 
-
 _FAULTS = """\
 `truth.parquet` tells which system has what.
 
 | what | how much |
 |---|---|
 {rows}"""
-
 
 _NET = """
 ## Net meters
@@ -118,14 +115,12 @@ Loads are simulated, with the shapes of real homes' and none of their values; `t
 their mean, what was used of the generation, batteries and cars.
 """
 
-
 _COLUMNS = {
     NetColumns.SIGNED: "Readings are generation less load.",
     NetColumns.TWO: "Readings are import and export, both above zero where power flowed both ways"
     "\nwithin an interval; generation meters export all that they read.",
     NetColumns.EXPORT: "Readings are what flows to the grid alone; generation meters send all.",
 }
-
 
 # What the README says of each field of the fault rates.
 _WORDS = {
@@ -270,7 +265,6 @@ def _realism(rates: FaultRates) -> str:
 
 ROW_GROUP = 262_144
 
-
 # DuckDB's smallest; a row holds a whole year.
 LIST_ROW_GROUP = 2_048
 
@@ -383,17 +377,14 @@ _MOUNTED = (
     "max_angle",
 )
 
-
 _PLANE = (
     "{{surface_azimuth: {0}_azimuth, surface_tilt: {0}_tilt, share: {1},"
     " dc_capacity_kw: {1} * dc_capacity_kw}}"
 )
 
-
 _FIRST, _SECOND = (
     _PLANE.format(*each) for each in (("first", "first_share"), ("second", "(1 - first_share)"))
 )
-
 
 _WRITTEN = f"""
     CASE WHEN turning THEN [] WHEN first_share < 1 THEN [{_FIRST}, {_SECOND}] ELSE [{_FIRST}] END
@@ -402,10 +393,8 @@ _WRITTEN = f"""
         max_angle: max_angle, dual_axis: dual_axis}} END AS tracker
 """
 
-
 # The truth as it is written, of its columns: planes and tracker named as those of estimates.
 TRUTH_SELECT = f"* EXCLUDE ({', '.join(_MOUNTED)}), {_WRITTEN}"
-
 
 # The same of fleets with net meters, where words may all be missing and are words nevertheless.
 NET_TRUTH_SELECT = TRUTH_SELECT.replace(
@@ -413,7 +402,6 @@ NET_TRUTH_SELECT = TRUTH_SELECT.replace(
     ") REPLACE (CAST(household AS VARCHAR) AS household, CAST(car AS VARCHAR) AS car),",
     1,
 )
-
 
 # Fields of the roster that are columns of the truth as they are.
 _PLAIN = (
@@ -433,7 +421,6 @@ _PLAIN = (
     "scale_factor",
     "sentinel",
 )
-
 
 # Spells of the roster that are columns as their length, by the name of the column.
 _SPELLS = {
@@ -547,10 +534,8 @@ def _days(begin: Array, end: Array) -> Array:
 
 PART_SYSTEMS = 128
 
-
 # Spacing of the true sky for each interval of the meters, as fine as the time allows. [minutes]
 SKY_MINUTES = {15: 5, 30: 10, 60: 15}
-
 
 # Columns of the truth that are known when a part is made, by their names.
 Measured = dict[str, NDArray[Any]]
@@ -584,7 +569,7 @@ def write_fleet(
     replace
         Whether a simulated fleet that stands there is replaced.
     workers
-        How many threads; one for each core when left out.
+        How many threads. Default: one for each core.
 
     Yields
     ------
@@ -673,7 +658,7 @@ class _CellSky:
 
 @dataclass(slots=True, eq=False)
 class _Shared:
-    """A cell's sky while parts need it: made once, by whoever comes first."""
+    """A cell's sky while parts need it: made once, by the first thread that asks."""
 
     parts_left: int
     lock: threading.Lock = field(default_factory=threading.Lock)

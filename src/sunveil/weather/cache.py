@@ -21,8 +21,6 @@ from sunveil.weather.weather_data import COLUMNS, SUN, Weather, utc_index, utc_s
 
 # Raise it whenever the layout of a file, or the meaning of a source's values, changes.
 FORMAT = 1
-
-
 _STORED = (*COLUMNS, *SUN)
 
 

@@ -41,7 +41,7 @@ def clearsky(
         Spacing of the times, which divides a day; the times are the middles of a grid that
         starts on the UTC day. [minutes]
     cache
-        Where whole years are kept; the user's cache folder when left out. A folder that cannot
+        Where whole years are kept. Default: the user's cache folder. A folder that cannot
         be written costs time, never the answer.
 
     Returns

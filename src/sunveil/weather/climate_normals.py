@@ -12,19 +12,10 @@ import pandas as pd
 from sunveil.site import LAPSE, Array, Site
 
 DATA = "normals.npz"
-
-
 SPACING = 2.5  # degrees between the normals, from the south pole and from 177.5° west
-
-
 STEP = 0.1  # K to a unit of the file
-
-
 WARMEST_HOUR = 14.0  # solar time; of the swing, which is highest before the warmest minute
-
-
 YEAR_DAYS = 365.25
-
 
 # Short winter days swing less than long summer days, by this share of their mean, where the year
 # itself swings by this much or more. [K]

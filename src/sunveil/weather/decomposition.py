@@ -14,10 +14,7 @@ from sunveil.site import Array, Site
 from sunveil.weather.weather_data import Weather, usual_air
 
 BRIGHTEST = 2000.0  # W/m²; more than any cloud's edge has been seen to give
-
-
 _LOW_SUN = float(np.cos(np.radians(87.0)))
-
 
 # Names in use, lower case, without units, words parted by one space.
 _NAMES = {
@@ -31,7 +28,6 @@ _NAMES = {
                  "dry bulb", "dry bulb temperature", "ambient temperature", "tamb", "temp"),
     "wind_speed": ("wind speed", "ws10m", "wspd", "windspeed", "wind speed 10m"),
 }  # fmt: skip
-
 
 _MEANINGS = {name: ours for ours, names in _NAMES.items() for name in names}
 
@@ -64,7 +60,7 @@ def normal_beam(beam: Array, cosine: Array, days: NDArray[np.integer]) -> Array:
 
 def to_weather(frame: pd.DataFrame, *, site: Site, source: str, typical: bool = False) -> Weather:
     """Return weather from a frame of file columns, indexed by UTC instants."""
-    # Rows without light are left out. Gaps of temperature and wind take what is usual, shifted to
+    # Rows without light are dropped. Gaps of temperature and wind take what is usual, shifted to
     # meet what is known on both sides. Of the three irradiances those that are missing are made
     # from the others: by the sun's zenith where two are known, by the Erbs-Driesse model where only
     # the global one is.

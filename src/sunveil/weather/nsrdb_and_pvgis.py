@@ -23,7 +23,6 @@ from sunveil.weather.weather_data import COLUMNS, Weather, join_weather
 
 _log = logging.getLogger(__name__)
 
-
 # What pvlib's parsers raise on an answer that is not the one they expect.
 PARSER_ERRORS = (
     ValueError,
@@ -216,8 +215,8 @@ def get_nsrdb(
     years
         UTC calendar years, consecutive.
     api_key, email
-        Free at https://developer.nlr.gov/signup/; from ``NSRDB_API_KEY`` and ``NSRDB_EMAIL`` when
-        left out.
+        Free at https://developer.nlr.gov/signup/. Default: ``NSRDB_API_KEY`` and ``NSRDB_EMAIL``
+        of the environment.
     dataset
         ``"aggregated"`` (1998 on, 30 and 60 minutes), ``"conus"`` (2018 on, 5 to 60),
         ``"full-disc"`` (2018 on, 10 to 60), or ``"auto"``: the first of these with the step.
@@ -231,7 +230,7 @@ def get_nsrdb(
         How often to ask a busy or silent server, and the first wait between, doubled each time.
         [s]
     cache
-        Where whole years are kept; the user's cache folder when left out.
+        Where whole years are kept. Default: the user's cache folder.
 
     Returns
     -------
@@ -329,7 +328,7 @@ def get_pvgis(
     years
         UTC calendar years, consecutive.
     database
-        PVGIS's radiation database, such as ``"PVGIS-SARAH3"``; its own choice when left out.
+        PVGIS's radiation database, such as ``"PVGIS-SARAH3"``. Default: its own choice.
     url
         Another address of the interface, up to and with the last slash.
     timeout
@@ -338,7 +337,7 @@ def get_pvgis(
         How often to ask a busy or silent server, and the first wait between, doubled each time.
         [s]
     cache
-        Where whole years are kept; the user's cache folder when left out.
+        Where whole years are kept. Default: the user's cache folder.
 
     Returns
     -------

@@ -66,11 +66,7 @@ def merged(spans: Sequence[Span]) -> list[Span]:
 
 
 Source = TypeVar("Source", bound="str | os.PathLike[str] | Weather | pd.DataFrame")
-
-
 LONGEST_PATH = 200  # letters of a path that a message repeats
-
-
 FARTHEST = 100.0  # km from a system at which a file's weather is taken for a mistake
 
 
@@ -96,7 +92,7 @@ def get_weather(
         Half-open span of instants; naive ones are in UTC. Weather that covers a part of it gives
         that part; a typical year is laid over all of it.
     cache
-        Where fetched and computed years are kept; the user's cache folder when left out.
+        Where fetched and computed years are kept. Default: the user's cache folder.
     **options
         Handed to the source: :func:`clearsky`, :func:`get_nsrdb`, :func:`get_pvgis` or
         :func:`read_weather`.

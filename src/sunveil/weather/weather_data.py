@@ -16,15 +16,10 @@ from sunveil.site import Array, Site
 from sunveil.weather.climate_normals import climate_temperature
 
 COLUMNS = ("ghi", "dni", "dhi", "temp_air", "wind_speed")
-
-
 SUN = ("zenith", "azimuth")
-
 
 # Years that weather is asked for; others are what a misread date looks like.
 EARLIEST, LATEST = 1900, 2200
-
-
 TimeLike: TypeAlias = str | dt.date | dt.datetime | np.datetime64 | pd.Timestamp
 
 
@@ -95,7 +90,7 @@ class Weather:
     clear
         True when the values are what a cloudless sky would give, whatever the real sky did.
     typical
-        True for a typical year, whose months come from different real years: its times carry
+        True for a typical year, made of months of different real years: its times carry
         one stand-in year, and :func:`sunveil.weather.covering` lays it over real years.
     zenith, azimuth
         Apparent zenith and azimuth of the sun at ``times`` where already known; ask
@@ -254,11 +249,7 @@ def join_weather(parts: list[Weather]) -> Weather:
 # Typical years, laid over the dates of a record.
 
 STAND_IN_YEAR = 1990  # any year of 365 days
-
-
 _DAY = np.timedelta64(1, "D")
-
-
 _FEBRUARY_28, _FEBRUARY_29 = 58, 59  # days since 1 January
 
 

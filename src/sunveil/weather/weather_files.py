@@ -27,8 +27,6 @@ from sunveil.weather.nsrdb_and_pvgis import PARSER_ERRORS
 from sunveil.weather.weather_data import STAND_IN_YEAR, Weather, is_typical, to_stand_in_year
 
 _HALF_HOUR = pd.Timedelta(minutes=30)
-
-
 _TYPICAL_KINDS = re.compile(r"TMY|IWEC|CWEC|TRY|typical", re.IGNORECASE)
 
 
@@ -82,12 +80,12 @@ def read_psm(text: str) -> ParsedWeather:
 
 
 def read_tmy3(text: str) -> ParsedWeather:
-    """Return a TMY3 file, whose stamps are the ends of hours in local standard time."""
+    """Return a TMY3 file; its stamps are the ends of hours in local standard time."""
     frame, about = pvlib.iotools.read_tmy3(io.StringIO(text))
     date = frame["Date (MM/DD/YYYY)"].str.split("/", expand=True).astype(int)
     clock = frame["Time (HH:MM)"].str.split(":", expand=True).astype(int)
     days = {"year": STAND_IN_YEAR, "month": date[0], "day": date[1]}
-    # 29 February does not exist in the stand-in year and becomes NaT, which is left out later.
+    # 29 February does not exist in the stand-in year and becomes NaT, which is dropped later.
     ends = pd.to_datetime(pd.DataFrame(days), errors="coerce")
     hours = pd.to_timedelta(clock[0] * 60 + clock[1], unit="min")
     middles = pd.DatetimeIndex(ends + hours) - _HALF_HOUR - pd.Timedelta(hours=about["TZ"])
@@ -171,10 +169,7 @@ _TIME_NAMES = (
     "index", "__index_level_0__", "utc", "valid_time",
 )  # fmt: skip
 
-
 _PARTS = ("year", "month", "day", "hour", "minute")
-
-
 _WORST_FIT = 1.0  # degrees of zenith between a file's own sun and ours
 
 
@@ -297,7 +292,7 @@ def _misfit(site: Site, times: pd.DatetimeIndex, zenith: Array) -> float:
 
 
 def is_there(path: Path) -> bool:
-    """Whether there is a file of that name; there is none whose name no file can have."""
+    """Whether there is a file of that name; False for names that no file can have."""
     try:
         return path.exists()
     except (OSError, ValueError):
@@ -320,7 +315,7 @@ def read_weather(
         Where the weather is; needed for plain tables, which do not say. A file that does say keeps
         its own place, whatever is given.
     timezone
-        The clock of a plain table whose times state none: ``"UTC-07:00"`` or an IANA name.
+        The clock of a plain table if its times state none: ``"UTC-07:00"`` or an IANA name.
 
     Returns
     -------

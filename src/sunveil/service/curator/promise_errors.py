@@ -12,8 +12,7 @@ import numpy as np
 from sunveil.ledger.promises import Promise
 from sunveil.meters.record import Label
 from sunveil.privacy.guarantees import Unit, from_nano
-from sunveil.publication.published_tables import Bins
-from sunveil.publish.fleet_tables import dry_fleet_tables
+from sunveil.publish.fleet_tables import TableChoices, expected_tables
 from sunveil.releases.expected_errors import typical_errors
 from sunveil.releases.fleet_releases import ReleaseTerms
 from sunveil.releases.release_answer import ExpectedErrors
@@ -149,10 +148,8 @@ def _table_error(
     """Return the error of a table that is bought alone, over the whole fleet."""
     (found,) = (
         each
-        for each in dry_fleet_tables(
-            bins=Bins(),
-            epsilon=epsilon,
-            tables=(table,),
+        for each in expected_tables(
+            TableChoices(epsilon=epsilon, tables=(table,)),
             concentrated=concentrated,
             systems=systems,
         )
