@@ -36,7 +36,7 @@ from sunveil.cli._options import (
     server_options,
     taking,
 )
-from sunveil.cli._text import Refusal, compile_first, counting, printable, say, sentence
+from sunveil.cli._text import Refusal, compile_first, counting, named, printable, say, say_left_out
 from sunveil.errors import ParameterError, SunveilError, WeatherError
 
 if TYPE_CHECKING:
@@ -373,9 +373,7 @@ def infer_command(
     else:
         write_whole(out, text + "\n")
         click.echo(f"Wrote {len(outcomes) - len(refused)} of {len(outcomes)} systems to {out}")
-    for each in [*refused, *beside]:
-        reason = sentence(SunveilError(each.reason))
-        click.echo(f"sunveil: left out {each.system_id}: {reason}", err=True)
+    say_left_out([*refused, *beside])
     if report is not None and len(refused) < len(outcomes):
         click.echo(f"sunveil: report: {report} (private)", err=True)
 
@@ -516,10 +514,6 @@ def _as_table(outcomes: Sequence[Estimate | Refusal]) -> str:
     return show_estimates(outcomes)
 
 
-# Sentences that so many systems share are told once.
-MOST_NAMED = 5
-
-
 Checked = list["SystemCheckup | Refusal"]
 
 
@@ -527,10 +521,10 @@ Checked = list["SystemCheckup | Refusal"]
 @click.argument("meters", type=click.Path(path_type=Path))
 @taking(METERS, Group("Fleet", (SYSTEMS,)), Group("Output", (AS_JSON,)))
 def check_command(meters: Path, *, systems: Path | None, as_json: bool, **given: Any) -> None:
-    """Say what was read of METERS: systems, spans, units, clocks, gaps, and what looks wrong.
+    """Show what is read from METERS: systems, spans, units, time zones, gaps and problems.
 
     METERS is a file, an archive or a folder of files, as for sunveil infer. Nothing is inferred,
-    and no place is needed. What it prints is found from readings, and is the curator's alone.
+    and no place is needed. The output is derived from readings and private to the curator.
 
     Exit code 2: the input cannot be read, or no system in it can be used. stderr says why in one
     sentence.
@@ -549,7 +543,7 @@ def check_command(meters: Path, *, systems: Path | None, as_json: bool, **given:
     else:
         say(_as_text(checked))
     if unmatched:
-        say(f"sunveil: {_listed(unmatched)} of the table of systems: no readings", err=True)
+        say(f"sunveil: {named(unmatched)} of the table of systems: no readings", err=True)
 
 
 def _check(meters: Path, options: MeterOptions, table: SystemTable | None) -> Checked:
@@ -648,14 +642,8 @@ def _grouped(checked: Checked) -> list[str]:
         for remark in said:
             about.setdefault(remark, []).append(each.system_id)
     return [
-        printable(f"{_listed(names)}: {sentence.rstrip('.')}.") for sentence, names in about.items()
+        printable(f"{named(names)}: {sentence.rstrip('.')}.") for sentence, names in about.items()
     ]
-
-
-def _listed(names: Sequence[str]) -> str:
-    more = len(names) - MOST_NAMED
-    told = ", ".join(names[:MOST_NAMED])
-    return f"{told} and {more} more" if more > 0 else told
 
 
 PRIVATE = (

@@ -148,7 +148,7 @@ EDITION = click.option(
 
 @click.group("publish")
 def publish_command() -> None:
-    """Publish a dataset under its promise: rows of systems, or tables of the fleet."""
+    """Publish a dataset under its promise: rows of systems, tables or a synthetic table."""
 
 
 @publish_command.command("system", cls=GroupedCommand, context_settings={"show_default": True})

@@ -36,7 +36,7 @@ from sunveil.cli._options import (
     server_options,
     taking,
 )
-from sunveil.cli._text import counting, errors_line, sentence
+from sunveil.cli._text import Refusal, counting, errors_line, say_left_out
 from sunveil.errors import MeterError, ParameterError
 
 if TYPE_CHECKING:
@@ -159,16 +159,16 @@ UNRECORDED = (
 @taking(PLACE, RELEASED_METERS, WEATHER, PRIVACY, RELEASED_FLEET, OUTPUT)
 @click.pass_context
 def release_command(context: click.Context, /, meters: Path, **given: Any) -> None:
-    """Release azimuth, tilt and DC capacity of every system in METERS under privacy.
+    """Release azimuth, tilt and DC capacity of every system under differential privacy.
 
-    METERS is read as by infer, but each reading is taken as it is: rules that look at the record as
-    a whole would themselves tell something. Systems are named by random release ids, in random
-    order. Each draw is a release: run it once.
+    METERS is read as by infer, but cleaning rules that use the whole record are switched off,
+    because they could leak information. Systems are named by random release ids, in random order.
+    Each run draws again and is a release of its own: run it once.
 
-    Of a net meter, declared by --net or by its format, plane and capacity are released by how
-    likely each day is under a public model of loads; nobody looks whether they can be told.
+    For net meters, declared by --net or by the format, a public load model is used. It does not
+    check whether the result is reliable, because that check would leak.
 
-    With --systems, METERS is a whole fleet, as for infer, each system released at its own place.
+    With --systems, METERS is a fleet, as for infer; each system is released at its own place.
     Systems that cannot be released are counted on stderr.
     """
     from sunveil.privacy.guarantees import check_release_epsilon, parse_unit
@@ -243,9 +243,7 @@ def read_records(meters: Path, given: dict[str, Any]) -> list[Record]:
     refused = [each for each in found if not isinstance(each, Record)]
     if not records:
         raise MeterError(refused[0].reason)
-    for each in refused:
-        reason = sentence(MeterError(each.reason))
-        click.echo(f"sunveil: left out {each.system_id}: {reason}", err=True)
+    say_left_out([Refusal(each.system_id, each.reason) for each in refused])
     return records
 
 
@@ -390,11 +388,11 @@ FIGURE_OUTPUT = Group(
 def utility_command(
     context: click.Context, /, *, meters: Path | None, as_json: bool, out: Path | None, **given: Any
 ) -> None:
-    """Say how far releases are expected to be off, for every unit and mechanism, against ε.
+    """Show expected release errors for each unit and mechanism, by ε.
 
-    Expectations are exact, not sampled. With METERS, one system's own readings are used, which
-    makes the answer private to the curator: errors are against its known plane and capacity, or
-    else against what infer says. Without, systems are simulated at --latitude and --longitude.
+    Expectations are exact, not sampled. With METERS, the readings of one system are used, and the
+    output is private to the curator: errors are relative to its known plane and capacity, or to the
+    result of infer. Without, systems are simulated at --latitude and --longitude.
     """
     from sunveil.releases.expected_errors import EPSILONS, utility_curves
 
