@@ -3,21 +3,35 @@ from __future__ import annotations
 import pkgutil
 import re
 from dataclasses import replace
+from datetime import date
 
 import numpy as np
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from hypothesis.extra import numpy as arrays
 
 import sunveil.paper
+from sunveil.errors import TooLittleData
 from sunveil.estimates.inference_options import DayGroup
 from sunveil.grids import plane_grid
 from sunveil.meters import Record, from_pandas
 from sunveil.paper import fit_paper
-from sunveil.paper.daily_profiles import candidate_profiles
+from sunveil.paper.daily_profiles import (
+    candidate_profiles,
+    correlation,
+    group_of,
+    normalise,
+    prototypical_days,
+    whole_days,
+)
 from sunveil.paper.fit import PaperFit, fit_score, paper_grid, paper_score, resampled
 from sunveil.paper.grid_and_bayesian_search import SearchSettings
-from sunveil.pv_model import sky_at
+from sunveil.pv_model import ac_power, sky_at
 from sunveil.simulate import SimulatedSky, SystemTruth, simulate_power, simulate_sky
 from sunveil.site import Plane, Site
+from sunveil.weather import Weather, WeatherCache, clearsky
+from sunveil.weather.weather_data import utc_seconds
 
 GOLDEN = Site(39.742, -105.1727, 1795.0)
 TRUTH = SystemTruth("west", GOLDEN, ((Plane(270.0, 18.0), 1.0),), 5.0)
@@ -143,3 +157,180 @@ def test_the_table_of_the_paper_names_what_exists():
     for _, names in rows:
         for name in names.split(", "):
             assert callable(pkgutil.resolve_name(f"sunveil.{name}"))
+
+
+CLEAR_DAYS = (date(2019, 1, 9), date(2019, 2, 20), date(2019, 3, 3))
+
+
+def number(day: date) -> int:
+    return (day - date(1970, 1, 1)).days
+
+
+@pytest.fixture(scope="module")
+def clear(tmp_path_factory: pytest.TempPathFactory) -> Weather:
+    cache = WeatherCache(tmp_path_factory.mktemp("cache"))
+    return clearsky(GOLDEN, "2018-12-31", "2019-04-02", step_minutes=30, cache=cache)
+
+
+@pytest.fixture(scope="module")
+def broken(clear) -> Weather:
+    """Three months in which sun and cloud take turns by the hour, but for a day in each."""
+    solar = utc_seconds(clear.times).astype(np.int64) + int(GOLDEN.longitude * 240.0)
+    cloudy = ~np.isin(solar // 86400, [number(day) for day in CLEAR_DAYS])
+    beam = np.where(cloudy, utc_seconds(clear.times).astype(np.int64) // 3600 % 2, 1.0)
+    light = np.where(cloudy, 1.0 - 0.8 * beam, 1.0)
+    return replace(clear, dni=clear.dni * beam, ghi=clear.ghi * light, source="broken", clear=False)
+
+
+@pytest.fixture(scope="module")
+def flat_record(clear) -> Record:
+    """Hourly readings of a flat plane, from solar midnight on New Year's Day."""
+    times = np.arange("2019-01-01T07", "2019-04-01T07", dtype="datetime64[h]")
+    times = times.astype("datetime64[s]")
+    sky = sky_at(clear, times + np.timedelta64(1800, "s"))
+    power = np.where(sky.sun[:, 2] > 0.0, ac_power(sky, np.array([[0.0, 0.0, 1.0]]))[0], 0.0)
+    return Record("flat", times, 5.0 * power, 60.0)
+
+
+@settings(deadline=None)
+@given(arrays.arrays(np.float64, (3, 8), elements=st.floats(-1e6, 1e6)))
+def test_every_row_is_brought_to_the_unit_interval(values):
+    found = normalise(values)
+    assert (found >= 0.0).all()
+    assert (found <= 1.0).all()
+    varies = np.ptp(values, axis=1) > 0.0
+    assert (found[varies].max(axis=1) == 1.0).all()
+    assert (found[~varies] == 0.0).all()
+
+
+@pytest.mark.parametrize(
+    ("group", "last", "first"),
+    [
+        (DayGroup.WEEK, date(2019, 6, 9), date(2019, 6, 10)),  # Sunday, Monday
+        (DayGroup.MONTH, date(2019, 1, 31), date(2019, 2, 1)),
+        (DayGroup.MONTH, date(2020, 2, 29), date(2020, 3, 1)),
+        (DayGroup.QUARTER, date(2019, 3, 31), date(2019, 4, 1)),
+        (DayGroup.QUARTER, date(2019, 12, 31), date(2020, 1, 1)),
+    ],
+)
+def test_groups_change_between_these_days(group, last, first):
+    before, after = group_of(np.array([number(last), number(first)]), group)
+    assert after == before + 1
+
+
+@pytest.mark.parametrize(
+    ("group", "first", "last"),
+    [
+        (DayGroup.WEEK, date(2018, 12, 31), date(2019, 1, 6)),  # Monday, Sunday
+        (DayGroup.MONTH, date(2019, 2, 1), date(2019, 2, 28)),
+        (DayGroup.QUARTER, date(2019, 4, 1), date(2019, 6, 30)),
+    ],
+)
+def test_groups_hold_these_days_together(group, first, last):
+    days = np.arange(number(first), number(last) + 1)
+    assert len(set(group_of(days, group))) == 1
+
+
+def test_a_year_has_its_groups():
+    days = np.arange(number(date(2019, 1, 1)), number(date(2020, 1, 1)))
+    counts = {group: len(set(group_of(days, group))) for group in DayGroup}
+    assert counts == {
+        DayGroup.DAY: 365,
+        DayGroup.WEEK: 53,
+        DayGroup.MONTH: 12,
+        DayGroup.QUARTER: 4,
+    }
+
+
+def test_correlation_is_numpys_row_by_row():
+    rng = np.random.default_rng(0)
+    one, other = rng.random((6, 20)), rng.random((6, 20))
+    expected = [np.corrcoef(a, b)[0, 1] for a, b in zip(one, other, strict=True)]
+    np.testing.assert_allclose(correlation(one, other), expected)
+
+
+def test_whole_days_run_from_solar_midnight_to_solar_midnight(flat_record, clear):
+    days, times, power = whole_days(flat_record, clear)
+    assert times.shape == power.shape == (90, 24)
+    assert days[0] == number(date(2019, 1, 1))
+    assert times[0, 0] == np.datetime64("2019-01-01T07:30:00")
+    # light in the middle, none at the ends
+    assert (power[:, [0, 1, 22, 23]] == 0.0).all()
+    assert (power[:, 12] > 0.0).all()
+
+
+def test_a_day_with_a_daylight_reading_missing_is_left_out(flat_record, clear):
+    keep = np.ones(len(flat_record.times), dtype=bool)
+    keep[24 * 10 + 13] = False
+    partial = replace(
+        flat_record, times=flat_record.times[keep], power_kw=flat_record.power_kw[keep]
+    )
+    days, times, power = whole_days(partial, clear)
+    assert number(date(2019, 1, 11)) not in days
+    assert len(days) == 89
+    everything, _, whole = whole_days(flat_record, clear)
+    np.testing.assert_array_equal(power, whole[np.isin(everything, days)])
+    assert (np.diff(times, axis=1) == np.timedelta64(3600, "s")).all()
+
+
+def test_a_meter_that_sleeps_at_night_has_whole_days(flat_record, clear):
+    _, _, whole = whole_days(flat_record, clear)
+    awake = sky_at(clear, flat_record.middles).sun[:, 2] > 0.0
+    sleepy = replace(
+        flat_record,
+        times=flat_record.times[awake],
+        power_kw=flat_record.power_kw[awake],
+    )
+    days, _, power = whole_days(sleepy, clear)
+    assert len(days) == len(whole)
+    np.testing.assert_array_equal(power, whole)
+
+
+def test_days_without_weather_are_left_out(flat_record, clear):
+    days, _, _ = whole_days(flat_record, clear.between("2019-01-20", "2019-02-10"))
+    assert days.min() >= number(date(2019, 1, 20))
+    assert days.max() <= number(date(2019, 2, 10))
+
+
+def test_days_that_are_never_whole_are_refused_with_the_remedy(flat_record, clear):
+    odd = np.arange(len(flat_record.times)) % 24 != 12
+    partial = replace(flat_record, times=flat_record.times[odd], power_kw=flat_record.power_kw[odd])
+    with pytest.raises(TooLittleData, match="use the default method"):
+        whole_days(partial, clear)
+
+
+def test_the_planted_clear_day_of_each_month_is_found(flat_record, broken):
+    found = prototypical_days(flat_record, broken, group=DayGroup.MONTH)
+    assert [profile.day for profile in found] == [number(day) for day in CLEAR_DAYS]
+    for profile in found:
+        assert profile.power.min() == 0.0
+        assert profile.power.max() == 1.0
+        assert len(profile.times) == 24
+
+
+def test_a_day_without_power_is_never_prototypical(flat_record, broken, clear):
+    days, _, _ = whole_days(flat_record, clear)
+    power = flat_record.power_kw.copy().reshape(90, 24)
+    power[days == number(CLEAR_DAYS[0])] = 0.0
+    outage = replace(flat_record, power_kw=power.ravel())
+    found = prototypical_days(outage, broken, group=DayGroup.MONTH)
+    assert len(found) == 3
+    assert found[0].day != number(CLEAR_DAYS[0])
+
+
+def test_a_record_without_any_power_is_refused(flat_record, broken):
+    dead = replace(flat_record, power_kw=np.zeros(len(flat_record.times)))
+    with pytest.raises(TooLittleData, match="no day with any power"):
+        prototypical_days(dead, broken, group=DayGroup.MONTH)
+
+
+def test_candidates_peak_when_the_sun_faces_them(clear):
+    day = np.arange("2019-03-20T07:30", "2019-03-21T07:30", 1800, dtype="datetime64[s]")
+    normals = np.stack([Plane(azimuth, 40.0).normal for azimuth in (90.0, 180.0, 270.0)])
+    found = candidate_profiles(sky_at(clear, day), normals, albedo=0.2)
+    assert found.shape == (3, 48)
+    assert (found.min(axis=1) == 0.0).all()
+    assert (found.max(axis=1) == 1.0).all()
+    east, south, west = found.argmax(axis=1)
+    assert east < south < west
+    assert abs(int(south) - 23.5) <= 1.5

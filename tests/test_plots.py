@@ -31,6 +31,7 @@ from plot_makers import (
 from pvlib_chain import pvlib_irradiance
 from sunveil.errors import ParameterError
 from sunveil.estimates import ClockFinding, Estimate, YearEstimate
+from sunveil.estimates.estimates_table import EstimateSource
 from sunveil.estimates.planes_and_intervals import DaylightSaving
 from sunveil.inference.fleet_part import SiteSkies
 from sunveil.meters import Label, Record
@@ -46,8 +47,9 @@ from sunveil.plots import (
     plot_yearly_irradiance,
     plot_years,
 )
-from sunveil.plots.estimate_figures import clear_days
+from sunveil.plots.estimate_figures import clear_days, plot_estimate, residual_table
 from sunveil.plots.skyline_and_scores import SeenReadings, agreement_map, seen_readings
+from sunveil.plots.style import PRIVATE
 from sunveil.pv_model import ac_power, sky_at
 from sunveil.simulate import Tracker
 from sunveil.site import Array, Plane, Site, normals
@@ -455,3 +457,32 @@ def test_the_haze_of_an_estimate_has_its_seasons_in_the_model() -> None:
     winter, summer = (smog.modelled[month == one].sum() for one in (0, 5))
     assert winter < 0.99 * even.modelled[month == 0].sum()
     assert summer > 1.005 * even.modelled[month == 5].sum()
+
+
+def test_one_figure_shows_everything_that_an_estimate_rests_on():
+    record, _ = sunny()
+    years = tuple(YearEstimate(dt.date(year, 1, 1), 201.0, 30.0, 5.0) for year in (2018, 2019))
+    source = EstimateSource(record, SiteSkies.at(GOLDEN), GOLDEN)
+    estimate = estimate_of(source=source, years=years, skyline=(20.0,) * 30)
+    panels = plot_estimate(estimate)
+    assert set(panels) == {
+        *(f"day {number}" for number in (1, 2, 3, 4)),
+        *("map", "residuals", "skyline", "year azimuth", "year tilt", "year capacity"),
+    }
+    figure = panels["map"].get_figure(root=True)
+    assert {ax.get_figure(root=True) for ax in panels.values()} == {figure}
+    assert [text.get_text() for text in figure.texts].count(PRIVATE) == 1
+    plt.close(figure)
+    assert estimate.plot().texts[0].get_text() == PRIVATE
+    plt.close("all")
+
+
+def test_residuals_tell_mornings_from_afternoons_of_a_plane_that_is_turned_wrongly():
+    record, _ = sunny()
+    skies = SiteSkies.at(GOLDEN)
+    right = residual_table(seen_readings(record, skies, estimate_of()))
+    assert np.nanmax(np.abs(right)) < 0.15
+    east = estimate_of(plane=type(estimate_of().plane)(160.0, 30.0))
+    wrong = residual_table(seen_readings(record, skies, east))
+    assert np.nanmean(wrong[:, 7:10]) < -0.3
+    assert np.nanmean(wrong[:, 14:17]) > 0.3

@@ -17,16 +17,10 @@ from sunveil.site import LAPSE, Array, Losses, Plane, Site, normals
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Grid:
-    """A finite set of planes.
+    """A finite set of planes."""
 
-    Parameters
-    ----------
-    surface_azimuth, surface_tilt
-        One entry per candidate. [degrees]
-    """
-
-    surface_azimuth: Array
-    surface_tilt: Array
+    surface_azimuth: Array  # one entry per candidate [degrees]
+    surface_tilt: Array  # one entry per candidate [degrees]
 
     def __post_init__(self) -> None:
         check_fields(self)
@@ -53,15 +47,7 @@ class Grid:
 def plane_grid(
     azimuth_step: float = 5.0, tilt_step: float = 5.0, *, highest_tilt: float = 90.0
 ) -> Grid:
-    """Return the product grid of azimuths in [0, 360) and tilts from 0.
-
-    Parameters
-    ----------
-    azimuth_step, tilt_step
-        Spacing; 1 and 1 with ``highest_tilt=89`` give the paper's 360 x 90. [degrees]
-    highest_tilt
-        The last tilt. [degrees]
-    """
+    """Return the product grid of azimuths in [0, 360) and tilts from 0."""
     for name, step, most in (("azimuth_step", azimuth_step, 360), ("tilt_step", tilt_step, 90)):
         if not 0.0 < step <= most:
             raise ParameterError(f"{name} must be above 0 and at most {most}, and {step:g} is not")
@@ -90,22 +76,12 @@ _ZENITH, _TURBIDITY = 50.0, 3.0
 
 @dataclass(frozen=True, slots=True)
 class Cell:
-    """A square on the globe, and a band of altitude where altitudes are known: public.
+    """A square on the globe, and a band of altitude where altitudes are known: public."""
 
-    Parameters
-    ----------
-    row, column
-        Latitude and longitude of the centre, in units of ``size``.
-    band
-        Altitude of the centre in units of 250 m; looked up when None.
-    size
-        Side of the square. [degrees]
-    """
-
-    row: int
-    column: int
-    band: int | None = None
-    size: float = SIZE
+    row: int  # latitude and longitude of the centre, in units of ``size``
+    column: int  # latitude and longitude of the centre, in units of ``size``
+    band: int | None = None  # altitude of the centre in units of 250 m; looked up when None
+    size: float = SIZE  # side of the square [degrees]
 
     def __post_init__(self) -> None:
         check_fields(self)
@@ -123,17 +99,7 @@ class Cell:
 def cell_of(
     latitude: float, longitude: float, altitude: float | None = None, *, size: float = SIZE
 ) -> Cell:
-    """Return the cell of a place.
-
-    Parameters
-    ----------
-    latitude, longitude
-        The place. [degrees]
-    altitude
-        Its height above the sea, where it is known. [m]
-    size
-        Side of the cells. [degrees]
-    """
+    """Return the cell of a place."""
     if not 0.01 <= size <= 2.0:
         raise ParameterError(f"a weather cell must be 0.01 to 2 degrees wide, and {size:g} is not")
     place = Site(latitude, longitude, 0.0 if altitude is None else altitude)

@@ -77,41 +77,19 @@ MOST_HAZE = 20.0
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Sky:
-    """The sun and the light at n instants.
+    """The sun and the light at n instants."""
 
-    Parameters
-    ----------
-    site
-        Where.
-    sun
-        Unit vectors to the sun (east, north, up), one per row.
-    dni, dhi, ghi
-        Irradiance. [W/m²]
-    dni_extra
-        Direct irradiance above the air. [W/m²]
-    temp_air
-        Air temperature. [°C]
-    wind_speed
-        Wind speed. [m/s]
-    circumsolar
-        Share of the diffuse light that comes from around the sun.
-    horizon
-        Share of the diffuse light that comes, positive or negative, from the horizon.
-    clearness
-        Direct irradiance over that of a clear sky: 1 where the weather is clear.
-    """
-
-    site: Site
-    sun: Array
-    dni: Array
-    dhi: Array
-    ghi: Array
-    dni_extra: Array
-    temp_air: Array
-    wind_speed: Array
-    circumsolar: Array
-    horizon: Array
-    clearness: Array
+    site: Site  # where
+    sun: Array  # unit vectors to the sun (east, north, up), one per row
+    dni: Array  # irradiance [W/m²]
+    dhi: Array  # irradiance [W/m²]
+    ghi: Array  # irradiance [W/m²]
+    dni_extra: Array  # direct irradiance above the air [W/m²]
+    temp_air: Array  # air temperature [°C]
+    wind_speed: Array  # wind speed [m/s]
+    circumsolar: Array  # share of the diffuse light that comes from around the sun
+    horizon: Array  # share of the diffuse light that comes, positive or negative, from the horizon
+    clearness: Array  # direct irradiance over that of a clear sky: 1 where the weather is clear
 
     def __post_init__(self) -> None:
         check_fields(self)
@@ -236,21 +214,9 @@ def sky_at(
     *,
     sky_model: SkyModel = SkyModel.PEREZ,
 ) -> Sky:
-    """Lay weather onto instants by interpolation.
-
-    Parameters
-    ----------
-    weather
-        The weather.
-    times
-        UTC instants, ``datetime64[s]``.
-    clear
-        Clear-sky weather of the same site. When given and ``weather`` is measured, it is the
-        clear-sky index that is interpolated, so that the sun's own movement within a weather
-        interval is kept.
-    sky_model
-        How diffuse light is spread over the dome.
-    """
+    """Lay weather onto instants by interpolation."""
+    # Of measured weather with the clear sky of the same site, the clear-sky index is interpolated,
+    # so that the sun's own movement within a weather interval is kept.
     base = weather if weather.clear or clear is None else clear
     seconds = times.astype("datetime64[s]").astype(np.float64)
     grid = utc_seconds(base.times).astype(np.float64)
@@ -335,29 +301,10 @@ def plane_irradiance(
     diffuse_modifier: bool = True,
     circumsolar_modifier: bool = True,
 ) -> Array:
-    """Return the light that enters the cells of planes: paper eq. 2.
-
-    Parameters
-    ----------
-    sky
-        The light, n instants.
-    normals
-        Unit normals (east, north, up): one plane per row, shape (planes, 3); or one plane that
-        turns, shape (n, 3), when ``normals`` has a row per instant and a leading axis of one.
-    albedo
-        Fraction of global light that the ground sends back.
-    diffuse_modifier
-        Apply an incidence-angle modifier to the light of the dome and the ground too; the paper's
-        f(θ) is on the light that comes from the sun only.
-    circumsolar_modifier
-        Apply the modifier of direct light to the diffuse light about the sun too, which comes from
-        where the sun stands. The paper's eq. 2 to the letter has f(θ) on the direct light alone.
-
-    Returns
-    -------
-    numpy.ndarray
-        Shape (planes, n). [W/m²]
-    """
+    """Return the light that enters the cells of planes, shape (planes, n): paper eq. 2. [W/m²]"""
+    # Normals are unit vectors (east, north, up), shape (planes, 3), or (planes, n, 3) for planes
+    # that turn. The paper's eq. 2 to the letter has f(θ) on the direct light alone, without the
+    # modifiers of diffuse light and of the light around the sun, which comes from where the sun is.
     number("albedo", albedo, low=0.0, high=1.0)
     if normals.ndim not in (2, 3) or normals.shape[-1] != 3:
         raise ParameterError("normals must have three numbers per row: east, north and up")
@@ -398,26 +345,9 @@ def ac_power(
     albedo: float = 0.2,
     heat: float = 1.0,
 ) -> Array:
-    """Return the AC power of planes per kW of DC capacity, without the inverter's limit: eq. 3.
-
-    Parameters
-    ----------
-    sky
-        The light, n instants.
-    normals
-        As for :func:`plane_irradiance`.
-    losses
-        What stands between light and meter; PVWatts' defaults when None.
-    albedo
-        Fraction of global light that the ground sends back.
-    heat
-        How much hotter than Faiman's open rack the modules run: 1 as hot, 2 twice the rise.
-
-    Returns
-    -------
-    numpy.ndarray
-        Shape (planes, n). [kW/kW]
-    """
+    """Return the AC power of planes per kW of DC capacity, without the inverter's limit: eq. 3."""
+    # Normals as for `plane_irradiance`; heat is the rise of the cells over that of Faiman's open
+    # rack, 1 as hot, 2 twice the rise.
     losses = losses or Losses()
     power = plane_irradiance(sky, normals, albedo=albedo)
     kept = 1e-3 * (1.0 - losses.system)

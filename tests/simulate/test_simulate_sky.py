@@ -1,23 +1,46 @@
 from __future__ import annotations
 
+from dataclasses import replace
+from pathlib import Path
+
 import numpy as np
 import pandas as pd
 import pvlib
 import pytest
 
-from sunveil.errors import ParameterError
-from sunveil.simulate import SatelliteErrors, SimulatedSky, simulate_sky
+from sunveil.errors import ParameterError, WeatherError
+from sunveil.simulate import (
+    CLEAN_FLEET,
+    REAL_FLEET,
+    FleetSpec,
+    Place,
+    SatelliteErrors,
+    SimulatedSky,
+    SystemTruth,
+    real_sky,
+    simulate_power,
+    simulate_sky,
+    write_fleet,
+)
 from sunveil.simulate.simulated_sky import (
     CLEAR,
     OVERCAST,
+    SkyTraits,
     SolarCalendar,
     clear_sky,
     draw_day_types,
+    draw_traits,
+    draw_turbidity,
     interval_middles,
+    map_turbidity,
+    simulate_true_sky,
+    sky_from_weather,
     smear_clouds,
     split_beam,
+    weather_year,
 )
-from sunveil.site import Site
+from sunveil.site import Plane, Site
+from sunveil.weather import Weather, clearsky, read_weather
 
 GOLDEN = Site(39.742, -105.1727, 1795.0)
 
@@ -191,3 +214,136 @@ def test_small_clouds_are_lost_and_large_ones_smeared() -> None:
     assert seen[1050] == pytest.approx(0.4, abs=0.01)
     assert 0.5 < seen[1000] < 0.9
     assert np.all(seen[1200:] == 1.0)
+
+
+HEBEI = Site(38.18, 117.46, 5.0)
+
+
+@pytest.fixture(scope="module")
+def calendar() -> SolarCalendar:
+    times = interval_middles(2019, 60)
+    return SolarCalendar.of(times, latitude=HEBEI.latitude, longitude=HEBEI.longitude)
+
+
+def test_traits_have_their_shares():
+    drawn = [draw_traits(REAL_FLEET, rng=np.random.default_rng(i)) for i in range(2000)]
+    assert np.mean([each.smog > 0.0 for each in drawn]) == pytest.approx(REAL_FLEET.smog, abs=0.015)
+    assert np.std([each.swing for each in drawn]) == pytest.approx(REAL_FLEET.climate, rel=0.1)
+    # a cosine over the year has half the variance of its amplitude
+    spread = np.std([each.winter_turbidity for each in drawn]) / np.sqrt(2.0)
+    assert spread == pytest.approx(REAL_FLEET.turbidity_season, rel=0.1)
+
+
+def test_the_season_of_turbidity_leaves_that_of_the_maps(calendar):
+    flat, winter = (
+        draw_turbidity(
+            HEBEI,
+            2019,
+            rng=np.random.default_rng(1),
+            calendar=calendar,
+            traits=SkyTraits(winter_turbidity=strength),
+        )
+        for strength in (0.0, 0.3)
+    )
+    assert np.mean((winter / flat)[:20]) == pytest.approx(np.exp(0.3), rel=0.1)
+    assert np.mean((winter / flat)[190:210]) == pytest.approx(np.exp(-0.3), rel=0.1)
+    assert np.std(np.log(flat / map_turbidity(HEBEI, 2019, days=calendar.days))) < 0.2
+
+
+def test_a_smoggy_sky_is_dim_in_winter_and_cold_by_its_swing():
+    usual = simulate_true_sky(HEBEI, 2019, seed=1, step_minutes=60, clear_days=0.9)
+    traits = SkyTraits(smog=0.5, swing=6.0)
+    smoggy = simulate_true_sky(HEBEI, 2019, seed=1, step_minutes=60, clear_days=0.9, traits=traits)
+    january, july = slice(0, 30 * 24), slice(181 * 24, 211 * 24)
+    for name, dimmest, brightest in (("ghi", 0.4, 0.7), ("dni", 0.05, 0.5)):
+        before, after = getattr(usual.weather, name), getattr(smoggy.weather, name)
+        assert dimmest < after[january].sum() / before[january].sum() < brightest
+        assert np.array_equal(after[july], before[july])
+    colder = usual.weather.temp_air - smoggy.weather.temp_air
+    assert np.mean(colder[january]) == pytest.approx(6.0, abs=0.5)
+    assert np.mean(colder[july]) == pytest.approx(-6.0, abs=0.5)
+    # smog is no cloud: it does not rain more often under it
+    assert np.array_equal(usual.clear_index, smoggy.clear_index)
+
+
+GREENSBORO = Path(pvlib.__file__).parent / "data" / "723170TYA.CSV"
+
+
+@pytest.fixture(scope="module")
+def typical() -> Weather:
+    return read_weather(GREENSBORO)
+
+
+@pytest.fixture(scope="module")
+def clear() -> Weather:
+    """A clear year on a local clock, which ends some hours before that of UTC."""
+    year = clearsky(GOLDEN, "2016-01-01T07:00Z", "2017-01-01T07:00Z", cache=None)
+    hours = year.times.minute == year.times[0].minute
+    values = {
+        name: getattr(year, name)[hours] for name in ("ghi", "dni", "dhi", "temp_air", "wind_speed")
+    }
+    return replace(year, times=year.times[hours], zenith=None, azimuth=None, **values)
+
+
+def test_a_typical_year_is_laid_over_the_year_asked_for(typical):
+    sky = sky_from_weather(typical, 2020, step_minutes=15)
+    assert len(sky.weather.times) == 366 * 96
+    assert sky.weather.source == "723170TYA.CSV"
+    monthly = pd.Series(sky.weather.ghi, sky.weather.times).resample("MS").mean()
+    there = typical.to_frame()["ghi"].groupby(typical.times.month).mean()
+    assert monthly.to_numpy() == pytest.approx(there.to_numpy(), rel=0.05)
+
+
+def test_light_keeps_its_parts_together(typical):
+    weather = sky_from_weather(typical, 2019, step_minutes=15).weather
+    cosine = np.maximum(np.cos(np.radians(weather.zenith)), 0.0)
+    assert np.all(weather.dhi >= -1e-9)
+    assert np.all(weather.dni[cosine == 0.0] == 0.0)
+    assert np.max(np.abs(weather.ghi - weather.dhi - weather.dni * cosine)) < 1e-6
+
+
+def test_the_sun_is_that_of_the_site_asked_for(clear):
+    near = Site(39.9, -105.0, 1600.0)
+    sky = sky_from_weather(clear, 2016, site=near, step_minutes=60)
+    expected = near.sun(sky.weather.times)["apparent_zenith"]
+    assert sky.weather.zenith == pytest.approx(expected.to_numpy(), abs=1e-6)
+
+
+def test_one_system_too_can_stand_under_real_weather(typical):
+    system = SystemTruth("one", typical.site, ((Plane(180.0, 30.0), 1.0),), 5.0)
+    sky = real_sky(typical, 2019, step_minutes=15)
+    power = simulate_power(system, sky, seed=1)
+    assert len(power) == 8760
+    assert 1000 < power.sum() / 5.0 < 1700
+    assert np.array_equal(np.sort(sky.satellite.ghi), np.sort(typical.ghi))
+
+
+def test_the_year_of_a_file_is_its_own(typical, clear):
+    assert (weather_year(typical), weather_year(clear)) == (None, 2016)
+    assert FleetSpec.of(2, weather=clear).year == 2016
+    assert FleetSpec.of(2, weather=typical).year == 2019
+
+
+@pytest.mark.parametrize("year", [2015, 2017])
+def test_a_year_that_the_file_does_not_cover_is_refused(clear, year):
+    with pytest.raises(WeatherError, match=f"not of all {year}"):
+        FleetSpec.of(2, weather=clear, year=year)
+
+
+def test_sites_far_from_the_weather_are_refused(clear):
+    far = [Place("far", Site(51.5, 0.0, 10.0), "Europe/London")]
+    with pytest.raises(WeatherError, match="more than 100 km"):
+        FleetSpec.of(2, weather=clear, places=far)
+
+
+def test_a_fleet_under_real_weather_gives_what_its_light_says(typical, tmp_path):
+    spec = FleetSpec.of(2, weather=typical, rates=CLEAN_FLEET)
+    list(write_fleet(tmp_path / "fleet", spec))
+    readings = pd.read_parquet(tmp_path / "fleet" / "readings")
+    truth = pd.read_parquet(tmp_path / "fleet" / "truth.parquet").set_index("system_id")
+    light = pd.Series(sky_from_weather(typical, 2019, step_minutes=60).weather.ghi)
+    for system, rows in readings.groupby("system_id"):
+        capacity = truth.loc[system, "dc_capacity_kw"]
+        assert np.corrcoef(rows["power_kw"], light)[0, 1] > 0.9
+        assert 900 < rows["power_kw"].sum() / capacity < 1700
+    assert '"weather": "723170TYA.CSV"' in (tmp_path / "fleet" / "fleet.json").read_text()

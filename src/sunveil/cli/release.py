@@ -43,10 +43,10 @@ if TYPE_CHECKING:
     from sunveil.meters.reading_options import MeterOptions
     from sunveil.meters.record import Record
     from sunveil.privacy.guarantees import Unit
-    from sunveil.releases.expected_errors import Curve, KnownSystem
     from sunveil.releases.fleet_releases import MemorySystems, OpenFleet
     from sunveil.releases.release_answer import Release
     from sunveil.releases.release_choices import Choices
+    from sunveil.releases.utility_curves import Curve, KnownSystem
     from sunveil.weather.sources import SiteWeather
 
 RELEASED_FLEET = Group(
@@ -394,7 +394,7 @@ def utility_command(
     output is private to the curator: errors are relative to its known plane and capacity, or to the
     result of infer. Without, systems are simulated at --latitude and --longitude.
     """
-    from sunveil.releases.expected_errors import EPSILONS, utility_curves
+    from sunveil.releases.utility_curves import EPSILONS, utility_curves
 
     if out is not None:
         _check_out(out, meters, given["weather"])
@@ -424,7 +424,7 @@ def _check_out(out: Path, meters: Path | None, weather: str) -> None:
 
 
 def _simulated(given: dict[str, Any], context: click.Context) -> list[KnownSystem]:
-    from sunveil.releases.expected_errors import simulated_systems
+    from sunveil.releases.utility_curves import simulated_systems
     from sunveil.site import Site
 
     for name in ("azimuth", "tilt", "capacity"):
@@ -449,7 +449,7 @@ def _metered(meters: Path, given: dict[str, Any]) -> KnownSystem:
     from sunveil.fleet.blocks import record_span
     from sunveil.inference.infer import infer_record
     from sunveil.releases.candidate_frame import frame_of
-    from sunveil.releases.expected_errors import KnownSystem
+    from sunveil.releases.utility_curves import KnownSystem
     from sunveil.site import Plane, Site
     from sunveil.weather.sources import get_weather
 

@@ -160,12 +160,12 @@ def infer(
         The readings of one system: a series indexed by time; a frame with one column of readings,
         indexed by time or beside a column of times; an array with ``times``; the same of polars,
         pyarrow or anything else that speaks Arrow; the path of a meter file that has one system; or
-        a record that a reader returned, whose own unit, time zone and label then count. For a
+        a record that a reader returned, with its own unit, time zone and label. For a
         frame of several systems, see :func:`infer_frame`.
     site
         The place, as a :class:`~sunveil.Site` or as pvlib's ``Location``.
     latitude, longitude
-        The place as numbers, in its stead; north and east are positive. [degrees]
+        The place as numbers instead; north and east positive. [degrees]
     altitude
         Height above the sea; looked up when left out. [m]
     times
@@ -174,7 +174,7 @@ def infer(
         ``"clearsky"`` (no network, no key), ``"nsrdb"``, ``"pvgis"``, a file's path, a
         :class:`~sunveil.weather.Weather`, or a frame in pvlib's names.
     cache
-        Where weather is kept; the user's cache folder when left out.
+        Cache of weather; default: in the user's cache folder.
     **options
         Options of :class:`~sunveil.meters.MeterOptions` and
         :class:`~sunveil.estimates.inference_options.InferOptions`: ``timezone``, ``power_unit``,
@@ -183,8 +183,8 @@ def infer(
     Returns
     -------
     Estimate
-        Plane, capacity, their 90% intervals, the clock, and what to know before trusting them. It
-        keeps the readings in memory for :meth:`Estimate.plot`; what it writes does not hold them.
+        Plane, capacity, 90% intervals, clock and flags. It keeps the readings in memory for
+        :meth:`Estimate.plot`; they are never written.
 
     Privacy
     -------

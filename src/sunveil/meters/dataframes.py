@@ -14,12 +14,11 @@ from numpy.typing import NDArray
 
 from sunveil._options import checked, instance, options_of, shown
 from sunveil.errors import MeterError, ParameterError, SunveilError
-from sunveil.meters import header_and_units
+from sunveil.meters import vocabulary
 from sunveil.meters.build_record import RawSystem, to_record
 from sunveil.meters.csv_parquet_excel import cells_of_table
 from sunveil.meters.file_types import sound_text
 from sunveil.meters.header_and_units import (
-    fold,
     missing_unit,
     only_plausible_unit,
     unit_in_name,
@@ -31,6 +30,7 @@ from sunveil.meters.reading_options import MeterKeywords, MeterOptions, Unit, zo
 from sunveil.meters.record import Record, RefusedSystem
 from sunveil.meters.split_systems import read_table
 from sunveil.meters.time_steps import Stamps
+from sunveil.meters.vocabulary import fold
 
 
 def from_pandas(
@@ -95,7 +95,7 @@ def _unit(
     stated = units_in(name)
     if len(stated) == 1 and (unit := stated.pop()) is not None:
         return unit, ()
-    if not (options.declared_only or stated or header_and_units.ENERGY.search(fold(name))):
+    if not (options.declared_only or stated or vocabulary.ENERGY.search(fold(name))):
         unit, why = only_plausible_unit(values)
         if unit is not None:
             return unit, (f"No unit was given: taken to be {unit}, since {why}.",)
@@ -153,10 +153,10 @@ def _is_wide(frame: pd.DataFrame, options: MeterOptions) -> bool:
     if not isinstance(frame.index, pd.DatetimeIndex) or any((*declared, *flows)):
         return False
     names = [fold(str(name)) for name in frame.columns]
-    told = {*header_and_units.SYSTEMS, *header_and_units.TIMES}
+    told = {*vocabulary.SYSTEMS, *vocabulary.TIMES}
     if any(name in told or unit_in_name(name) is not None for name in names):
         return False
-    return len(names) > 1 or not header_and_units.GENERATION.search(names[0])
+    return len(names) > 1 or not vocabulary.GENERATION.search(names[0])
 
 
 def _systems_of_columns(frame: pd.DataFrame, options: MeterOptions) -> list[Record | RefusedSystem]:

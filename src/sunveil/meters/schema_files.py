@@ -114,7 +114,7 @@ def completed(options: MeterOptions, schema: Schema | None) -> MeterOptions:
     left = {
         name: value
         for name, value in _fields(schema).items()
-        if getattr(options, name) == getattr(_DEFAULTS, name)
+        if getattr(options, name, None) == getattr(_DEFAULTS, name, None)
     }
     return options.changed(left)
 

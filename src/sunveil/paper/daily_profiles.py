@@ -90,17 +90,7 @@ def whole_days(
 
 @checked
 def prototypical_days(record: Record, weather: Weather, *, group: DayGroup) -> list[Profile]:
-    """Return the clearest day of each group: that of the highest correlation of DNI and GHI.
-
-    Parameters
-    ----------
-    record
-        The readings, on a clock that fits the sun.
-    weather
-        The weather; its DNI and GHI show how clear a day was.
-    group
-        How days are put into groups.
-    """
+    """Return the clearest day of each group: that of the highest correlation of DNI and GHI."""
     days, times, power = whole_days(record, weather)
     # only DNI and GHI are used here: no need to spread the diffuse light
     sky = sky_at(weather, times.ravel(), sky_model=SkyModel.ISOTROPIC)

@@ -67,19 +67,7 @@ def algorithm_2_constant(candidates: int, delta: float) -> float:
 
 @checked
 def sensitivity(candidates: int, steps: int, delta: float, bound: Bound = Bound.APPENDIX) -> float:
-    """Return the paper's bound Δ on ``|μ'_T - μ_T|``, which holds under the prior only.
-
-    Parameters
-    ----------
-    candidates
-        ``|Λ|``.
-    steps
-        T, the number of observations.
-    delta
-        The bound fails with at most this probability, under the prior.
-    bound
-        The appendix's 2(√φ̄_{T+1} + √ν), or algorithm 2's own 2√φ_{T+1} + c.
-    """
+    """Return the paper's bound Δ on ``|μ'_T - μ_T|``, which holds under the prior only."""
     check_delta(delta)
     if candidates < 1 or steps < 1:
         raise ParameterError("the sensitivity bound needs at least one candidate and one step")
@@ -93,12 +81,12 @@ def sensitivity(candidates: int, steps: int, delta: float, bound: Bound = Bound.
 
 @dataclass(frozen=True, slots=True)
 class DPBO:
-    """The draw of algorithm 2.
+    """Algorithm 2 of the paper: one conditional private draw of a plane.
 
     Parameters
     ----------
     epsilon, delta
-        The privacy that one draw is said to cost.
+        Nominal cost of one draw.
     bound
         Which of the paper's constants is used.
 

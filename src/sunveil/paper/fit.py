@@ -46,15 +46,7 @@ class PosteriorScore:
 
 @checked
 def fit_score(measured: Array, profiles: NDArray[np.floating]) -> Array:
-    """Return the paper's score of each candidate for one group: ``-(1/N) ||p̂ - p||²``.
-
-    Parameters
-    ----------
-    measured
-        The group's prototypical day, normalised to [0, 1], shape (N,).
-    profiles
-        The candidates' normalised profiles of the same day, shape (candidates, N).
-    """
+    """Return the paper's score of each candidate for one group: ``-(1/N) ||p̂ - p||²``."""
     if measured.ndim != 1 or profiles.ndim != 2 or profiles.shape[1] != len(measured):
         raise ParameterError("profiles must have a row for each candidate, as long as measured")
     return np.asarray(-np.mean((profiles - measured) ** 2, axis=1))
@@ -69,24 +61,12 @@ SEARCH = SearchSettings(scaling=Scaling.public(-0.3, 0.3))
 
 @dataclass(frozen=True, slots=True, eq=False)
 class FitScore:
-    """The paper's fit score of a record, as a function of candidates: private.
+    """The paper's fit score of a record, as a function of candidates: private."""
 
-    Parameters
-    ----------
-    days
-        The prototypical day of each group.
-    skies
-        The sky of each of these days.
-    albedo
-        Share of light that the ground sends back.
-    to_the_letter
-        Whether f(θ) falls on direct light alone, as eq. 2 has it.
-    """
-
-    days: tuple[Profile, ...]
-    skies: tuple[Sky, ...]
-    albedo: float
-    to_the_letter: bool = False
+    days: tuple[Profile, ...]  # the prototypical day of each group
+    skies: tuple[Sky, ...]  # the sky of each of these days
+    albedo: float  # share of light that the ground sends back
+    to_the_letter: bool = False  # whether f(θ) falls on direct light alone, as eq. 2 has it
 
     def __post_init__(self) -> None:
         check_fields(self)
@@ -121,22 +101,7 @@ def paper_score(
     albedo: float = 0.2,
     to_the_letter: bool = False,
 ) -> FitScore:
-    """Return the fit score of a record under the weather that chooses its clear days.
-
-    Parameters
-    ----------
-    record
-        The readings, on a clock that fits the sun.
-    weather
-        The weather; its DNI and GHI choose the clear days.
-    group
-        How days are put into groups.
-    albedo
-        Share of global irradiance that the ground sends back.
-    to_the_letter
-        Whether f(θ) falls on direct light alone, as the paper's eq. 2 has it; else it falls on the
-        diffuse light about the sun too, which comes from the same place.
-    """
+    """Return the fit score of a record under the weather that chooses its clear days."""
     days = tuple(prototypical_days(record, weather, group=group))
     skies = tuple(sky_at(weather, day.times) for day in days)
     return FitScore(days, skies, albedo, to_the_letter)
@@ -144,30 +109,17 @@ def paper_score(
 
 @dataclass(frozen=True, slots=True, eq=False)
 class PaperFit:
-    """The paper's scores and what follows from them.
+    """The paper's scores and what follows from them."""
 
-    Parameters
-    ----------
-    days
-        The prototypical day of each group.
-    group_scores
-        The score of every candidate looked at for every group, shape (groups, candidates).
-    result
-        Their sum over groups: the paper's fit score.
-    capacity
-        DC capacity at the best candidate: the median ratio of measured to modelled power over the
-        prototypical days. [kW]
-    ratios
-        That ratio for each group. [kW]
-    bayes
-        The run of GP-UCB that chose the candidates looked at, where it did.
-    """
-
-    days: tuple[Profile, ...]
+    days: tuple[Profile, ...]  # the prototypical day of each group
+    # The score of every candidate looked at for every group, shape (groups, candidates)
     group_scores: Array
-    result: SearchResult
+    result: SearchResult  # their sum over groups: the paper's fit score
+    # DC capacity at the best candidate: the median ratio of measured to modelled power over the
+    # prototypical days [kW]
     capacity: float
-    ratios: Array
+    ratios: Array  # that ratio for each group [kW]
+    # The run of GP-UCB that chose the candidates looked at, where it did
     bayes: BayesResult | None = None
 
     def __post_init__(self) -> None:

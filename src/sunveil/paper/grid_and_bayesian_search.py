@@ -20,18 +20,10 @@ BLOCK = 2048
 
 @dataclass(frozen=True, slots=True, eq=False)
 class SearchResult:
-    """The scores of a grid.
+    """The scores of a grid."""
 
-    Parameters
-    ----------
-    grid
-        The candidates.
-    scores
-        One score per candidate; higher is better.
-    """
-
-    grid: Grid
-    scores: Array
+    grid: Grid  # the candidates
+    scores: Array  # one score per candidate; higher is better
 
     def __post_init__(self) -> None:
         check_fields(self)
@@ -67,15 +59,7 @@ def scores_of(score: Callable[[Grid], Array], part: Grid) -> Array:
 
 @checked
 def search_exhaustive(grid: Grid, score: Callable[[Grid], Array]) -> SearchResult:
-    """Score every candidate of a grid.
-
-    Parameters
-    ----------
-    grid
-        The candidates.
-    score
-        Returns one score per candidate of the grid it is given; higher is better.
-    """
+    """Score every candidate of a grid."""
     scores = np.empty(len(grid))
     for piece, part in blocks(grid):
         scores[piece] = scores_of(score, part)
@@ -95,18 +79,13 @@ class Kernel:
     The paper writes it without a length scale, so that its reach is one unit of whatever λ is
     measured in. Here λ is measured in ``length_scale`` degrees: at that distance the correlation is
     exp(-1). In scikit-learn's convention, exp(-d² / 2ℓ²), the length scale is √2 times smaller.
-
-    Parameters
-    ----------
-    length_scale
-        Of azimuth and of tilt. Default: one radian for both, which reproduces the paper's figures.
-        [degrees]
-    wrap
-        Measure azimuths along the chord of the compass, so that 359° is next to 0°. On a circle
-        the length of the arc would not give a valid covariance; the chord does.
     """
 
+    # Of azimuth and of tilt. Default: one radian for both, which reproduces the paper's figures
+    # [degrees]
     length_scale: tuple[float, float] = (180.0 / math.pi, 180.0 / math.pi)
+    # Measure azimuths along the chord of the compass, so that 359° is next to 0°. On a circle the
+    # length of the arc would not give a valid covariance; the chord does
     wrap: bool = False
 
     def __post_init__(self) -> None:
@@ -140,17 +119,7 @@ def rbf(point: Array, points: Array) -> Array:
 
 @checked
 def phi(t: int, candidates: int, delta: float) -> float:
-    """Return ``φ_t = 2 log(|Λ| t² π² / 6δ)``, the squared width of the t-th confidence bound.
-
-    Parameters
-    ----------
-    t
-        Number of the observation, from 1.
-    candidates
-        ``|Λ|``.
-    delta
-        The bound fails with at most this probability, under the prior.
-    """
+    """Return ``φ_t = 2 log(|Λ| t² π² / 6δ)``, the squared width of the t-th confidence bound."""
     whole("t", t, low=1, high=10**15)
     whole("candidates", candidates, low=1, high=10**15)
     check_delta(delta)
@@ -175,16 +144,6 @@ class Posterior:
     With the Cholesky factor L of Σ(Λ_t, Λ_t) + ηI, the matrix V = L⁻¹ Σ(Λ_t, Λ) gains one row per
     observation; the paper's ``eq:posterior`` is then μ_t = Vᵀ L⁻¹ ℓ_t, and σ_t² is 1 less the
     column sums of V². One observation costs t products per point instead of t² for solving again.
-
-    Parameters
-    ----------
-    points
-        The grid Λ, in units of the kernel's length scale.
-    capacity
-        How many observations there will be at most.
-    jitter
-        η: the variance added to each observation. The paper has none, and then a point seen twice
-        makes the matrix singular; with η every pivot is at least η, whatever repeats.
     """
 
     @checked
@@ -245,18 +204,11 @@ class Scaling:
     The paper assumes a prior N(0, 1) and feeds it the fit score as it is: the default. A centre and
     a spread chosen in public keep its argument as it stands. Taken from the scores themselves they
     depend on the data, which the paper's privacy argument does not cover, and ``source`` says so.
-
-    Parameters
-    ----------
-    centre, spread
-        What is subtracted, and what the difference is divided by.
-    source
-        Where the two come from.
     """
 
-    centre: float = 0.0
-    spread: float = 1.0
-    source: ScalingSource = ScalingSource.NONE
+    centre: float = 0.0  # what is subtracted
+    spread: float = 1.0  # what the difference is divided by
+    source: ScalingSource = ScalingSource.NONE  # where the two come from
 
     def __post_init__(self) -> None:
         check_fields(self)
@@ -300,33 +252,17 @@ class Scaling:
 
 @dataclass(frozen=True, slots=True)
 class SearchSettings:
-    """The parameters of a run of GP-UCB.
+    """The parameters of a run of GP-UCB."""
 
-    Parameters
-    ----------
-    steps
-        T, the points chosen by the upper confidence bound, after the warm start.
-    warm_start
-        Points looked at before: how many, drawn with ``seed``, or which, by their index.
-    delta
-        δ of the confidence bound: it holds with probability 1 - δ under the prior.
-    kernel
-        The prior's covariance.
-    scaling
-        How scores are brought to the prior; None standardises by the warm start's scores.
-    jitter
-        Variance added to each observation.
-    seed
-        Of the warm start.
-    """
-
-    steps: int = 100
+    steps: int = 100  # T, the points chosen by the upper confidence bound, after the warm start
+    # Points looked at before: how many, drawn with ``seed``, or which, by their index
     warm_start: int | Sequence[int] = 10
-    delta: float = 0.1
-    kernel: Kernel = field(default_factory=Kernel)
+    delta: float = 0.1  # δ of the confidence bound: it holds with probability 1 - δ under the prior
+    kernel: Kernel = field(default_factory=Kernel)  # the prior's covariance
+    # How scores are brought to the prior; None standardises by the warm start's scores
     scaling: Scaling | None = field(default_factory=Scaling)
-    jitter: float = 1e-6
-    seed: int = 0
+    jitter: float = 1e-6  # variance added to each observation
+    seed: int = 0  # of the warm start
 
     def __post_init__(self) -> None:
         check_fields(self)
@@ -348,37 +284,17 @@ class SearchSettings:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class BayesResult:
-    """What GP-UCB looked at, and what it came to believe.
+    """What GP-UCB looked at, and what it came to believe."""
 
-    Parameters
-    ----------
-    grid
-        The candidates.
-    points
-        Index of each candidate looked at, in order, the warm start first.
-    scores
-        What was observed there.
-    mean, variance
-        Posterior of every candidate, in the prior's units.
-    warm
-        How many of the points are the warm start.
-    settings
-        What it was run with.
-    scaling
-        How scores were brought to the prior, as used.
-    optimum
-        The highest score of the grid where it is known.
-    """
-
-    grid: Grid
-    points: NDArray[np.intp]
-    scores: Array
-    mean: Array
-    variance: Array
-    warm: int
-    settings: SearchSettings
-    scaling: Scaling
-    optimum: float | None
+    grid: Grid  # the candidates
+    points: NDArray[np.intp]  # index of each candidate looked at, in order, the warm start first
+    scores: Array  # what was observed there
+    mean: Array  # posterior of every candidate, in the prior's units
+    variance: Array  # posterior of every candidate, in the prior's units
+    warm: int  # how many of the points are the warm start
+    settings: SearchSettings  # what it was run with
+    scaling: Scaling  # how scores were brought to the prior, as used
+    optimum: float | None  # the highest score of the grid where it is known
 
     def __post_init__(self) -> None:
         check_fields(self)
@@ -419,15 +335,7 @@ class BayesResult:
 
 @checked
 def ucb(mean: Array, variance: Array, width: float) -> Array:
-    """Return the acquisition μ_{t-1} + √φ_t σ_{t-1}.
-
-    Parameters
-    ----------
-    mean, variance
-        Posterior of every candidate.
-    width
-        φ_t, the squared width of the confidence bound.
-    """
+    """Return the acquisition μ_{t-1} + √φ_t σ_{t-1}."""
     together(mean=mean, variance=variance)
     number("width", width, low=0.0)
     return mean + math.sqrt(width) * np.sqrt(variance)
@@ -441,19 +349,7 @@ def search_bayesian(
     settings: SearchSettings | None = None,
     optimum: float | None = None,
 ) -> BayesResult:
-    """Look for the best candidate of a grid by GP-UCB.
-
-    Parameters
-    ----------
-    grid
-        The candidates Λ.
-    score
-        Returns one score per candidate of the grid it is given; higher is better.
-    settings
-        Steps, kernel, warm start and scaling.
-    optimum
-        The highest score of the grid where it is known, for the regret.
-    """
+    """Look for the best candidate of a grid by GP-UCB."""
     settings = settings or SearchSettings()
     warm = _warm_points(settings, len(grid))
     total = len(warm) + settings.steps

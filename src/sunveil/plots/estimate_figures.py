@@ -76,17 +76,6 @@ def plot_clear_days(
     The days are chosen by their own readings, for brightness and smoothness, and not by how well
     the model fits them.
 
-    Parameters
-    ----------
-    record, weather
-        What the estimate was inferred from.
-    estimate
-        The estimate; its clock is used.
-    cache
-        Where clear skies are kept.
-    axes
-        One panel per day. Default: four new ones.
-
     Privacy
     -------
     None: the figure shows readings, and is marked so.
@@ -215,17 +204,6 @@ def plot_separated(
 ) -> tuple[Axes, ...]:
     """Draw generation and load of a net meter on typical days by season.
 
-    Parameters
-    ----------
-    record, weather
-        What the estimate was inferred from.
-    estimate
-        The estimate; its clock is used.
-    cache
-        Where clear skies are kept.
-    axes
-        Four panels, one for each season. Default: new ones.
-
     Privacy
     -------
     None: the figure shows what a household uses by the hour, and is marked so.
@@ -280,13 +258,6 @@ def typical_days(found: pd.DataFrame, timezone: str) -> Array:
 
 def plot_load(estimate: Estimate, *, ax: Axes | None = None) -> Axes:
     """Draw the mean load of a household by the hour, a line for each season.
-
-    Parameters
-    ----------
-    estimate
-        The estimate of a net meter.
-    ax
-        Axes to draw on. Default: new ones.
 
     Privacy
     -------
@@ -356,17 +327,6 @@ def plot_residuals(
 
     A plane that is turned wrongly shows mornings above and afternoons below the model, or the
     reverse; one that is tilted wrongly, summers against winters; shade, a dark patch.
-
-    Parameters
-    ----------
-    record, weather
-        What the estimate was inferred from.
-    estimate
-        The estimate; its clock is used.
-    cache
-        Where clear skies are kept.
-    ax
-        Axes to draw on. Default: new ones.
 
     Privacy
     -------
@@ -445,13 +405,6 @@ MARGIN = 0.25
 def plot_years(estimate: Estimate, *, axes: Sequence[Axes] | None = None) -> tuple[Axes, ...]:
     """Draw azimuth, tilt and capacity of each year, over the estimate and its 90% interval.
 
-    Parameters
-    ----------
-    estimate
-        The estimate of a record of several years.
-    axes
-        Three panels. Default: new ones.
-
     Privacy
     -------
     None: the figure shows what was inferred from readings, and is marked so.
@@ -523,11 +476,10 @@ TITLE = 0.35
 
 
 def plot_estimate(estimate: Estimate) -> dict[str, Axes]:
-    """Draw what an estimate rests on: its readings beside what it makes of them.
+    """Draw the evidence of an estimate: readings against the model.
 
-    Clear days measured and modelled; how far bright readings lie from the model over hour and
-    month; the share of readings that each plane explains; and, where there are any, what hides the
-    sun and what the single years say.
+    Clear days measured and modelled; residuals of bright readings by hour and month; the share of
+    readings that each plane explains; and, where there are any, skyline and single years.
 
     Parameters
     ----------

@@ -105,13 +105,6 @@ def plot_errors(
     Nearly flat planes are hollow in the azimuth's panel, since they have no azimuth to speak of,
     and their bars may run off the panel. Both planes of a pair are drawn, of a tracker its capacity
     alone; pairs and trackers that were not recognised are omitted.
-
-    Parameters
-    ----------
-    truths, estimates
-        One of each per system, in the same order.
-    axes
-        Three panels. Default: new ones.
     """
     check_inputs(truths=truths, estimates=estimates, axes=axes)
     if len(truths) != len(estimates):

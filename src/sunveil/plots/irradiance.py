@@ -58,25 +58,7 @@ def plot_irradiance_by_azimuth(
     cache: WeatherCache | None = None,
     ax: Axes | None = None,
 ) -> Axes:
-    """Draw a day's light on planes of one tilt that face different ways: paper fig. 3a.
-
-    Parameters
-    ----------
-    site
-        Where.
-    date
-        The solar day.
-    azimuths
-        Clockwise from north. Default: from east through the equator's side to west. [degrees]
-    tilt
-        From horizontal. [degrees]
-    weather
-        The weather of that day. Default: the clear sky.
-    cache
-        Where clear skies are kept.
-    ax
-        Where to draw.
-    """
+    """Draw a day's light on planes of one tilt that face different ways: paper fig. 3a."""
     check_inputs(
         "weather", "azimuths", site=site, azimuths=azimuths, weather=weather, cache=cache, ax=ax
     )
@@ -107,25 +89,7 @@ def plot_irradiance_by_tilt(
     cache: WeatherCache | None = None,
     ax: Axes | None = None,
 ) -> Axes:
-    """Draw a day's light on planes of one azimuth and different tilts: paper fig. 3b.
-
-    Parameters
-    ----------
-    site
-        Where.
-    date
-        The solar day.
-    tilts
-        From horizontal. [degrees]
-    azimuth
-        Clockwise from north; default: toward the equator, 180 in the north. [degrees]
-    weather
-        The weather of that day. Default: the clear sky.
-    cache
-        Where clear skies are kept.
-    ax
-        Where to draw.
-    """
+    """Draw a day's light on planes of one azimuth and different tilts: paper fig. 3b."""
     check_inputs("weather", site=site, tilts=tilts, weather=weather, cache=cache, ax=ax)
     facing = _toward_equator(site)[2]
     if azimuth is not None:
@@ -151,21 +115,7 @@ def plot_yearly_irradiance(
     cache: WeatherCache | None = None,
     ax: Axes | None = None,
 ) -> Axes:
-    """Draw the year's mean daily light over azimuth and tilt, its optimum marked: paper fig. 3c.
-
-    Parameters
-    ----------
-    site
-        Where.
-    year
-        Calendar year, in UTC.
-    weather
-        Weather that covers the year. Default: the clear sky.
-    cache
-        Where clear skies are kept.
-    ax
-        Polar axes to draw on.
-    """
+    """Draw the year's mean daily light over azimuth and tilt, its optimum marked: paper fig. 3c."""
     check_inputs("weather", site=site, weather=weather, cache=cache, ax=ax)
     year = whole("year", year, low=1900, high=2100)
     polar = new_polar() if ax is None else as_polar(ax)

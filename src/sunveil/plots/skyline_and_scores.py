@@ -401,15 +401,6 @@ def plot_skyline(estimate: Estimate, site: Site, *, ax: Axes | None = None) -> A
     The equator is in the middle: south at northern sites, north at southern ones. A diamond marks
     where the panels of each plane face, lines where those of a tracker turn.
 
-    Parameters
-    ----------
-    estimate
-        An estimate with a skyline.
-    site
-        Where the system is.
-    ax
-        Axes to draw on. Default: new ones.
-
     Privacy
     -------
     None: the figure shows what was inferred from readings, and is marked so.

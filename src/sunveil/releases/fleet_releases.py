@@ -860,7 +860,7 @@ def release_systems(
         for _, frame, scored in part.scores():
             one = draw_row(scored, frame, terms)
             drawn.append(replace(one, public=public, expected=expected))
-        on_progress(len(drawn), len(systems))
+            on_progress(len(drawn), len(systems))
     return sorted(drawn, key=lambda each: each.release_id)
 
 

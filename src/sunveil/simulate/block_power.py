@@ -248,19 +248,7 @@ def ac_power(
     limit: float,
     nominal: float,
 ) -> None:
-    """Fill in what PVWatts' inverter gives of one system's DC power at its daylight instants.
-
-    Parameters
-    ----------
-    fine
-        AC power, shape (instants,); filled in place. [kW]
-    dc, index, days, kept
-        As for :func:`meter`, of one system.
-    limit
-        The inverter's AC limit. [kW]
-    nominal
-        Its nominal efficiency.
-    """
+    """Fill in what PVWatts' inverter gives of one system's DC power at its daylight instants."""
     nothing = np.float32(0.0)
     ratio = np.float32(nominal / 0.9637)
     taken = np.float32(limit / nominal)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
 from enum import StrEnum
+from typing import Any
 
 import numpy as np
 
@@ -25,112 +26,63 @@ class SimulatedClock(StrEnum):
     LABEL_MIDDLE = "label_middle"
 
 
+def _rate(default: float, words: str) -> Any:
+    """Declare a rate with its default and what the README of a fleet says of it."""
+    return field(default=default, metadata={"words": words})
+
+
 @dataclass(frozen=True, slots=True)
 class FaultRates:
-    """How often and how badly the systems of a simulated fleet go wrong.
+    """How often and how badly the systems of a simulated fleet go wrong."""
 
-    Parameters
-    ----------
-    noise, noise_spread
-        Median and lognormal spread of the relative error of single readings.
-    loss_spread
-        Standard deviation of system losses about the nominal ones of
-        :class:`~sunveil.site.Losses`.
-    hour_fast, hour_slow, half_hour_fast, half_hour_slow
-        Shares of clocks that are ahead or behind.
-    daylight_saving
-        Share of clocks that save daylight though the file declares UTC; where the place does not
-        save daylight, they are right.
-    label_end, label_middle
-        Shares of systems with stamps at the end or the middle of the interval though the file
-        declares its start.
-    clock_steps
-        Share of clocks that step by an hour on one day of the year.
-    oversized
-        Share of systems with 1.4 to 1.8 times as much DC capacity as their inverter takes.
-    shaded
-        Share of systems with an obstacle 20 to 110 degrees wide and 10 to 40 degrees high on the
-        sun's side.
-    east_west, hipped
-        Shares of systems on two planes: both sides of a ridge, or two sides around a corner.
-    trackers
-        Share of systems that follow the sun; nine in ten about one axis.
-    late, short
-        Shares of records that begin within the year, or last 4 to 40 days only.
-    hour_gaps, day_gaps, week_gaps
-        Yearly number of gaps without readings of 1 to 12 hours, 1 to 7 days and 1 to 8 weeks.
-    down_days, down_weeks
-        Yearly number of times when the meter says zero for 1 to 5 days, or 1 to 6 weeks.
-    snowfall
-        Chance that a dull day below freezing covers the modules, from where snow slides and melts
-        off, from a flat system later than from a steep one.
-    soiling, soiling_spread
-        Median and lognormal spread of the loss of DC power by each day without rain.
-    dry_seasons
-        Share of cells where no rain falls for four to six months about midsummer.
-    degradation, degradation_spread
-        Median and standard deviation of the yearly loss of DC power.
-    oldest_years
-        Systems are of any age up to this. [years]
-    skylines
-        Share of systems with hills, trees and houses around them.
-    turbidity_season
-        Lognormal spread of how the turbidity of winter and summer differs from the maps.
-    climate
-        Standard deviation of how a place's summers are warmer, and its winters colder, than is
-        usual there; 0 for a climate by latitude. [K]
-    smog
-        Share of cells where haze takes about half of the light in winter.
-    dead_strings, negative, stuck, wrong_scale
-        Shares of systems that in the year lose a string for 2 to 10 months; read below zero by day
-        for 3 to 40 days; repeat one reading for up to 10 days; are written in a wrong scale
-        for a month.
-    sentinels
-        Share of systems that write missing readings as -999 or -9999.
-    uneven
-        Shape of the gamma distribution of how prone to gaps a system is; small is uneven.
-    """
-
-    noise: float = 0.02
-    noise_spread: float = 0.4
-    loss_spread: float = 0.03
-    hour_fast: float = 0.02
-    hour_slow: float = 0.02
-    half_hour_fast: float = 0.01
-    half_hour_slow: float = 0.01
-    daylight_saving: float = 0.04
-    label_end: float = 0.02
-    label_middle: float = 0.02
-    clock_steps: float = 0.03
-    oversized: float = 0.02
-    shaded: float = 0.12
-    east_west: float = 0.03
-    hipped: float = 0.03
-    trackers: float = 0.005
-    late: float = 0.07
-    short: float = 0.007
-    hour_gaps: float = 4.0
-    day_gaps: float = 1.0
-    week_gaps: float = 0.06
-    down_days: float = 0.5
-    down_weeks: float = 0.03
-    snowfall: float = 0.3
-    uneven: float = 0.5
-    soiling: float = 0.0005
-    soiling_spread: float = 0.86
-    dry_seasons: float = 0.3
-    degradation: float = 0.0072
-    degradation_spread: float = 0.004
-    oldest_years: float = 10.0
-    skylines: float = 0.65
-    turbidity_season: float = 0.15
-    climate: float = 1.5
-    smog: float = 0.04
-    dead_strings: float = 0.03
-    negative: float = 0.03
-    stuck: float = 0.03
-    wrong_scale: float = 0.01
-    sentinels: float = 0.05
+    noise: float = _rate(0.02, "median relative error of a reading")
+    noise_spread: float = _rate(0.4, "lognormal spread of that error between systems")
+    loss_spread: float = _rate(0.03, "standard deviation of system losses about the nominal ones")
+    hour_fast: float = _rate(0.02, "share of clocks an hour fast")
+    hour_slow: float = _rate(0.02, "share of clocks an hour slow")
+    half_hour_fast: float = _rate(0.01, "share of clocks half an hour fast")
+    half_hour_slow: float = _rate(0.01, "share of clocks half an hour slow")
+    daylight_saving: float = _rate(
+        0.04, "share of clocks with daylight saving left in, where the place saves it"
+    )
+    label_end: float = _rate(0.02, "share of systems stamped at the end of the interval")
+    label_middle: float = _rate(0.02, "share of systems stamped at the middle of the interval")
+    clock_steps: float = _rate(0.03, "share of clocks that step by an hour on one day")
+    oversized: float = _rate(0.02, "share of systems with 1.4 to 1.8 times the inverter's capacity")
+    shaded: float = _rate(0.12, "share of systems with an obstacle on the sun's side")
+    east_west: float = _rate(0.03, "share of systems on both sides of a ridge")
+    hipped: float = _rate(0.03, "share of systems on two sides around a corner")
+    trackers: float = _rate(0.005, "share of systems that follow the sun")
+    late: float = _rate(0.07, "share of records that begin within the year")
+    short: float = _rate(0.007, "share of records of 4 to 40 days")
+    hour_gaps: float = _rate(4.0, "gaps of 1 to 12 hours, a year")
+    day_gaps: float = _rate(1.0, "gaps of 1 to 7 days, a year")
+    week_gaps: float = _rate(0.06, "gaps of 1 to 8 weeks, a year")
+    down_days: float = _rate(0.5, "times at zero for 1 to 5 days, a year")
+    down_weeks: float = _rate(0.03, "times at zero for 1 to 6 weeks, a year")
+    snowfall: float = _rate(
+        0.3, "chance that a dull day below freezing covers the modules with snow"
+    )
+    uneven: float = _rate(0.5, "shape of the gamma distribution of gaps between systems")
+    soiling: float = _rate(0.0005, "median loss by each day without rain")
+    soiling_spread: float = _rate(0.86, "lognormal spread of that loss between systems")
+    dry_seasons: float = _rate(0.3, "share of cells without rain for four to six months")
+    degradation: float = _rate(0.0072, "median loss by each year of age")
+    degradation_spread: float = _rate(0.004, "standard deviation of that loss between systems")
+    oldest_years: float = _rate(10.0, "age of the oldest systems, in years")
+    skylines: float = _rate(0.65, "share of systems with hills, trees and houses around them")
+    turbidity_season: float = _rate(
+        0.15, "lognormal spread of the season of turbidity about the maps'"
+    )
+    climate: float = _rate(
+        1.5, "standard deviation of the swing of temperature about its latitude's, in K"
+    )
+    smog: float = _rate(0.04, "share of cells where haze takes half of the light in winter")
+    dead_strings: float = _rate(0.03, "share of systems that lose a string for 2 to 10 months")
+    negative: float = _rate(0.03, "share of systems that read below zero by day for 3 to 40 days")
+    stuck: float = _rate(0.03, "share of systems that repeat one reading for up to 10 days")
+    wrong_scale: float = _rate(0.01, "share of systems that have a month in a wrong scale")
+    sentinels: float = _rate(0.05, "share of systems whose missing readings are -999 or -9999")
 
     def __post_init__(self) -> None:
         check_fields(self)
@@ -238,42 +190,20 @@ class Tracker:
 
 @dataclass(frozen=True, slots=True)
 class SystemTruth:
-    """Everything that is true of a simulated system.
+    """Everything that is true of a simulated system."""
 
-    Parameters
-    ----------
-    system_id
-        Its name.
-    site
-        Where it is.
-    planes
-        Planes with the share of the capacity on each; the shares add up to 1.
-    dc_capacity_kw
-        DC nameplate capacity. [kW]
-    dc_ac_ratio
-        DC capacity over the inverter's AC limit.
-    losses
-        System losses, nominal inverter efficiency and temperature coefficient.
-    albedo
-        Reflectivity of the ground.
-    mount
-        How the modules are mounted: on a roof or on a rack.
-    tracker
-        What follows the sun, if anything does.
-    timezone
-        The clock on the wall.
-    """
-
-    system_id: str
-    site: Site
+    system_id: str  # its name
+    site: Site  # where it is
+    # Planes with the share of the capacity on each; the shares add up to 1
     planes: tuple[tuple[Plane, float], ...]
-    dc_capacity_kw: float
-    dc_ac_ratio: float = 1.2
+    dc_capacity_kw: float  # DC nameplate capacity [kW]
+    dc_ac_ratio: float = 1.2  # DC capacity over the inverter's AC limit
+    # System losses, nominal inverter efficiency and temperature coefficient
     losses: Losses = field(default_factory=Losses)
-    albedo: float = 0.2
-    mount: Mount = Mount.ROOF
-    tracker: Tracker | None = None
-    timezone: str = "UTC"
+    albedo: float = 0.2  # reflectivity of the ground
+    mount: Mount = Mount.ROOF  # how the modules are mounted: on a roof or on a rack
+    tracker: Tracker | None = None  # what follows the sun, if anything does
+    timezone: str = "UTC"  # the clock on the wall
 
     def __post_init__(self) -> None:
         check_fields(self)

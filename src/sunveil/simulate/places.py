@@ -267,23 +267,16 @@ class NetColumns(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class NetMix:
-    """How many meters see only the net of generation and load, and what stands behind them.
+    """How many meters see only the net of generation and load, and what stands behind them."""
 
-    Parameters
-    ----------
-    share
-        Share of systems with a meter that sees the net; 0 for a fleet of generation meters.
-    batteries, cars
-        Shares of these systems' households with a battery, and of its homes with an electric car.
-    columns
-        Generation less load in one column; import and export in two, both of which count within an
-        interval in which power flows both ways; or export alone. Generation meters of such a fleet
-        export all that they read.
-    """
-
+    # Share of systems with a meter that sees the net; 0 for a fleet of generation meters
     share: float = 0.0
+    # Shares of these systems' households with a battery, and of its homes with an electric car
     batteries: float = 0.0
     cars: float = 0.0
+    # Generation less load in one column; import and export in two, both of which count within an
+    # interval in which power flows both ways; or export alone. Generation meters of such a fleet
+    # export all that they read
     columns: NetColumns = NetColumns.SIGNED
 
     def __post_init__(self) -> None:
@@ -298,37 +291,18 @@ class NetMix:
 
 @dataclass(frozen=True, slots=True)
 class FleetSpec:
-    """What a simulated fleet is to be; :meth:`of` lays its cells.
+    """What a simulated fleet is to be; :meth:`of` lays its cells."""
 
-    Parameters
-    ----------
-    cells
-        The cells with their numbers of systems.
-    seed
-        The same seed gives the same fleet, byte for byte.
-    year
-        Calendar year of the readings, in UTC.
-    interval_minutes
-        Interval of the meters: 15, 30 or 60. [minutes]
-    layout
-        One row per reading, or one row per system with a list.
-    rates
-        What befalls the systems, and how often: as real records have it
-        (:data:`~sunveil.simulate.fault_rates.REAL_FLEET`), or less.
-    weather
-        Real weather in place of simulated skies.
-    net
-        How many meters see only the net of generation and load. Default: none.
-    """
-
-    cells: tuple[SimulatedCell, ...]
-    seed: int = 1
-    year: int = USUAL_YEAR
-    interval_minutes: int = 60
+    cells: tuple[SimulatedCell, ...]  # the cells with their numbers of systems
+    seed: int = 1  # the same seed gives the same fleet, byte for byte
+    year: int = USUAL_YEAR  # calendar year of the readings, in UTC
+    interval_minutes: int = 60  # interval of the meters: 15, 30 or 60 [minutes]
+    # One row per reading, or one row per system with a list
     layout: ReadingsLayout = ReadingsLayout.LONG
+    # What befalls the systems, and how often: as real records have it (`REAL_FLEET`), or less
     rates: FaultRates = REAL_FLEET
-    weather: Weather | None = None
-    net: NetMix = NetMix()
+    weather: Weather | None = None  # real weather in place of simulated skies
+    net: NetMix = NetMix()  # how many meters see only the net of generation and load
 
     def __post_init__(self) -> None:
         check_fields(self)
@@ -360,21 +334,7 @@ class FleetSpec:
         weather: Weather | None = None,
         net: NetMix | None = None,
     ) -> FleetSpec:
-        """Return the specification of a fleet of some systems.
-
-        Parameters
-        ----------
-        systems
-            How many systems.
-        places
-            The sites. Default: that of the weather, or the simulator's 25 cities.
-        cells
-            How many weather cells. Default: one for every site and every 100 systems.
-        year
-            Calendar year. Default: that of the weather, or 2019.
-        seed, interval_minutes, layout, rates, weather, net
-            As for the specification itself.
-        """
+        """Return the specification of a fleet of some systems."""
         if systems < 1:
             raise ParameterError(f"a fleet has 1 system at least, and {systems} is not")
         if seed < 0:

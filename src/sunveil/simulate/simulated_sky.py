@@ -597,13 +597,7 @@ def sky_from_weather(
 def real_sky(
     weather: Weather, year: int, *, site: Site | None = None, step_minutes: int = 5
 ) -> SimulatedSky:
-    """Return real weather as the sky of a system; its satellite says what the file says.
-
-    Parameters
-    ----------
-    weather, year, site, step_minutes
-        As for :func:`sky_from_weather`.
-    """
+    """Return real weather as the sky of a system; its satellite says what the file says."""
     sky = sky_from_weather(weather, year, site=site, step_minutes=step_minutes)
     return SimulatedSky(
         true=sky.weather,

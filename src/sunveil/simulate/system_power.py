@@ -123,17 +123,7 @@ class Light:
 
 
 def dc_power(truth: SystemTruth, light: Light, *, horizon: Horizon | None) -> Array:
-    """Return DC power after system losses, all planes together [kW].
-
-    Parameters
-    ----------
-    truth
-        The system.
-    light
-        The daylight instants of its sky.
-    horizon
-        What hides the sun, if anything does.
-    """
+    """Return DC power after system losses, all planes together [kW]."""
     hidden = (
         np.zeros(len(light.zenith), dtype=bool)
         if horizon is None
@@ -252,7 +242,7 @@ def simulate_fleet(
 ) -> Iterator[tuple[SystemTruth, pd.Series, Weather]]:
     """Yield systems drawn like a real fleet, their readings, and a satellite's weather.
 
-    Systems come site by site, so that one sky at a time is kept; systems of a site share it.
+    Systems come site by site and share the sky of their site.
 
     Parameters
     ----------

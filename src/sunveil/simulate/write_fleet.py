@@ -11,7 +11,7 @@ import threading
 from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
 from contextlib import suppress
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import asdict, dataclass, field, fields, replace
 from importlib.metadata import version
 from pathlib import Path
 from typing import Any
@@ -122,50 +122,6 @@ _COLUMNS = {
     NetColumns.EXPORT: "Readings are what flows to the grid alone; generation meters send all.",
 }
 
-# What the README says of each field of the fault rates.
-_WORDS = {
-    "noise": "median relative error of a reading",
-    "noise_spread": "lognormal spread of that error between systems",
-    "loss_spread": "standard deviation of system losses about the nominal ones",
-    "hour_fast": "share of clocks an hour fast",
-    "hour_slow": "share of clocks an hour slow",
-    "half_hour_fast": "share of clocks half an hour fast",
-    "half_hour_slow": "share of clocks half an hour slow",
-    "daylight_saving": "share of clocks with daylight saving left in, where the place saves it",
-    "label_end": "share of systems stamped at the end of the interval",
-    "label_middle": "share of systems stamped at the middle of the interval",
-    "clock_steps": "share of clocks that step by an hour on one day",
-    "oversized": "share of systems with 1.4 to 1.8 times the inverter's capacity",
-    "shaded": "share of systems with an obstacle on the sun's side",
-    "east_west": "share of systems on both sides of a ridge",
-    "hipped": "share of systems on two sides around a corner",
-    "trackers": "share of systems that follow the sun",
-    "late": "share of records that begin within the year",
-    "short": "share of records of 4 to 40 days",
-    "hour_gaps": "gaps of 1 to 12 hours, a year",
-    "day_gaps": "gaps of 1 to 7 days, a year",
-    "week_gaps": "gaps of 1 to 8 weeks, a year",
-    "down_days": "times at zero for 1 to 5 days, a year",
-    "down_weeks": "times at zero for 1 to 6 weeks, a year",
-    "snowfall": "chance that a dull day below freezing covers the modules with snow",
-    "uneven": "shape of the gamma distribution of gaps between systems",
-    "soiling": "median loss by each day without rain",
-    "soiling_spread": "lognormal spread of that loss between systems",
-    "dry_seasons": "share of cells without rain for four to six months",
-    "degradation": "median loss by each year of age",
-    "degradation_spread": "standard deviation of that loss between systems",
-    "oldest_years": "age of the oldest systems, in years",
-    "skylines": "share of systems with hills, trees and houses around them",
-    "turbidity_season": "lognormal spread of the season of turbidity about the maps'",
-    "climate": "standard deviation of the swing of temperature about its latitude's, in K",
-    "smog": "share of cells where haze takes half of the light in winter",
-    "dead_strings": "share of systems that lose a string for 2 to 10 months",
-    "negative": "share of systems that read below zero by day for 3 to 40 days",
-    "stuck": "share of systems that repeat one reading for up to 10 days",
-    "wrong_scale": "share of systems that have a month in a wrong scale",
-    "sentinels": "share of systems whose missing readings are -999 or -9999",
-}
-
 
 def make_description(spec: FleetSpec, truth: dict[str, Any], *, sky_minutes: int) -> str:
     """Return how a fleet was made, as JSON; no time and no machine is in it."""
@@ -222,7 +178,9 @@ def make_readme(spec: FleetSpec, *, sky_minutes: int) -> str:
     rates = spec.rates
     long = spec.layout is ReadingsLayout.LONG
     names = " and ".join(f"`{name}`" for name in spec.net.columns.names)
-    rows = "\n".join(f"| {_WORDS[name]} | {value:g} |" for name, value in asdict(rates).items())
+    rows = "\n".join(
+        f"| {each.metadata['words']} | {getattr(rates, each.name):g} |" for each in fields(rates)
+    )
     return _README.format(
         systems=spec.systems,
         cells=len(spec.cells),

@@ -74,13 +74,7 @@ def default_folder() -> Path:
 
 
 class WeatherCache:
-    """A folder of cached weather that several processes may share.
-
-    Parameters
-    ----------
-    folder
-        Made when first written to. Left out, ``$SUNVEIL_CACHE`` or the platform's cache folder.
-    """
+    """A folder of cached weather that several processes may share."""
 
     __slots__ = ("folder",)
 
@@ -104,17 +98,7 @@ class WeatherCache:
     def load(
         self, key: CacheKey, site: Site, *, source: str, clear: bool = False
     ) -> Weather | None:
-        """Return the entry of ``key``, or None; a damaged entry is removed.
-
-        Parameters
-        ----------
-        key
-            Which year of which source.
-        site
-            The site that the weather is said to be of.
-        source, clear
-            As for :class:`~sunveil.weather.Weather`.
-        """
+        """Return the entry of ``key``, or None; a damaged entry is removed."""
         path = self.path(key)
         try:
             content = path.read_bytes()

@@ -29,32 +29,7 @@ def clearsky(
     step_minutes: int = 15,
     cache: WeatherCache | None = None,
 ) -> Weather:
-    """Return cloudless weather by the Ineichen-Perez model and pvlib's monthly turbidity maps.
-
-    Parameters
-    ----------
-    site
-        Where; its altitude matters.
-    start, end
-        Half-open span of instants; naive ones are in UTC.
-    step_minutes
-        Spacing of the times, which divides a day; the times are the middles of a grid that
-        starts on the UTC day. [minutes]
-    cache
-        Where whole years are kept. Default: the user's cache folder. A folder that cannot
-        be written costs time, never the answer.
-
-    Returns
-    -------
-    Weather
-        With ``climate_temperature`` and a steady wind, ``clear``
-        set, and the sun's position.
-
-    References
-    ----------
-    P. Ineichen and R. Perez, "A new airmass independent formulation for the Linke turbidity
-    coefficient", Solar Energy 73, 2002. DOI 10.1016/S0038-092X(02)00045-2
-    """
+    """Return cloudless weather by the Ineichen-Perez model and pvlib's monthly turbidity maps."""
     first, last = span(start, end)
     instance("site", site, Site, give="a Site")
     if cache is not None:

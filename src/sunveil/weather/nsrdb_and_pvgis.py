@@ -206,38 +206,7 @@ def get_nsrdb(
     pause: float = 2.0,
     cache: WeatherCache | None = None,
 ) -> Weather:
-    """Return measured weather from the NSRDB, a UTC year at a time, each cached.
-
-    Parameters
-    ----------
-    site
-        Where, in the Americas.
-    years
-        UTC calendar years, consecutive.
-    api_key, email
-        Free at https://developer.nlr.gov/signup/. Default: ``NSRDB_API_KEY`` and ``NSRDB_EMAIL``
-        of the environment.
-    dataset
-        ``"aggregated"`` (1998 on, 30 and 60 minutes), ``"conus"`` (2018 on, 5 to 60),
-        ``"full-disc"`` (2018 on, 10 to 60), or ``"auto"``: the first of these with the step.
-    step_minutes
-        Spacing of the times. [minutes]
-    url
-        Another endpoint.
-    timeout
-        How long the server may stay silent. [s]
-    attempts, pause
-        How often to ask a busy or silent server, and the first wait between, doubled each time.
-        [s]
-    cache
-        Where whole years are kept. Default: the user's cache folder.
-
-    Returns
-    -------
-    Weather
-        PSM values belong to the instants of their stamps: there, and only there, global equals
-        diffuse plus beam times the cosine of the zenith.
-    """
+    """Return measured weather from the NSRDB, a UTC year at a time, each cached."""
     name = chosen_dataset(dataset, step_minutes)
     asked = _years(years)
     key, mail = _credentials(api_key, email)
@@ -319,31 +288,7 @@ def get_pvgis(
     pause: float = 2.0,
     cache: WeatherCache | None = None,
 ) -> Weather:
-    """Return measured hourly weather from PVGIS, a UTC year at a time, each cached.
-
-    Parameters
-    ----------
-    site
-        Where.
-    years
-        UTC calendar years, consecutive.
-    database
-        PVGIS's radiation database, such as ``"PVGIS-SARAH3"``. Default: its own choice.
-    url
-        Another address of the interface, up to and with the last slash.
-    timeout
-        How long the server may stay silent. [s]
-    attempts, pause
-        How often to ask a busy or silent server, and the first wait between, doubled each time.
-        [s]
-    cache
-        Where whole years are kept. Default: the user's cache folder.
-
-    Returns
-    -------
-    Weather
-        At the instants PVGIS stamps, those of the satellite's images, such as ten past.
-    """
+    """Return measured hourly weather from PVGIS, a UTC year at a time, each cached."""
     asked = [years] if isinstance(years, int) else sorted(set(years))
     if not asked:
         raise ParameterError("years must name at least one year")

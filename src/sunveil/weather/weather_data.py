@@ -86,9 +86,9 @@ class Weather:
     wind_speed
         Wind speed. [m/s]
     source
-        Where the values come from, for the record: ``"clearsky"``, ``"nsrdb"``, a file name.
+        Source of the values: ``"clearsky"``, ``"nsrdb"``, a file name.
     clear
-        True when the values are what a cloudless sky would give, whatever the real sky did.
+        True for a clear-sky model, whatever the real sky did.
     typical
         True for a typical year, made of months of different real years: its times carry
         one stand-in year, and :func:`sunveil.weather.covering` lays it over real years.
@@ -277,13 +277,6 @@ def covering(weather: Weather, start: TimeLike, end: TimeLike) -> Weather:
     """Return weather over ``start <= times < end``, laying a typical year over each real one.
 
     A leap year's 29 February repeats the 28th. Weather of real years is only sliced.
-
-    Parameters
-    ----------
-    weather
-        Weather of real years, or of a typical one.
-    start, end
-        Half-open span of instants; naive ones are in UTC.
     """
     first, last = span(start, end)
     instance("weather", weather, Weather, give="Weather, as sunveil.get_weather returns it")

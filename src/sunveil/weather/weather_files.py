@@ -306,23 +306,6 @@ def read_weather(
 
     NSRDB downloads (PSM3 and PSM4), PVGIS hourly and typical years (CSV and JSON), TMY3, EPW, and
     any CSV or Parquet table with times and columns by their usual names are recognised by content.
-
-    Parameters
-    ----------
-    path
-        The file.
-    site
-        Where the weather is; needed for plain tables, which do not say. A file that does say keeps
-        its own place, whatever is given.
-    timezone
-        The clock of a plain table if its times state none: ``"UTC-07:00"`` or an IANA name.
-
-    Returns
-    -------
-    Weather
-        With ``typical`` set for typical years, which :func:`sunveil.weather.covering` lays over
-        real ones, and the times where each format's values belong: PSM and PVGIS values to
-        their stamps, TMY3 and EPW values to the middles of their hours.
     """
     kinds: tuple[type[object], ...] = (str, os.PathLike)
     instance("path", path, kinds, give="the path of a weather file")

@@ -1,16 +1,29 @@
 from __future__ import annotations
 
+import json
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
 from pvlib_chain import pvlib_irradiance
 from reproduction.artefact import Artefact, Statement
+from reproduction.figure1 import trusted_curator
+from reproduction.figure2 import angles
 from reproduction.figure3 import (
     daily_statement,
     irradiance_by_azimuth,
     irradiance_by_tilt,
     paper_skies,
     yearly_irradiance,
+)
+from reproduction.figure4 import (
+    LARGEST_HOME_KW,
+    PLACES,
+    HomeFleet,
+    capacity_and_peak,
+    capacity_statement,
+    simulate_homes,
 )
 from reproduction.optimum import (
     CLEAR,
@@ -24,6 +37,7 @@ from reproduction.optimum import (
 )
 from reproduction.subject import CHINO
 from sunveil.grids import Grid, plane_grid
+from sunveil.plots.style import embedded
 from sunveil.site import Plane
 from sunveil.weather import Weather
 
@@ -149,3 +163,75 @@ def test_a_plane_in_the_paper_s_range_holds(plane: Plane, inside: bool) -> None:
     found = Optimum(plane, 6.0, (160.0, 190.0), (30.0, 40.0), 0.0)
     said: Statement = optimum_statement({CLEAR: found, CLOUDY: found, EARLY: found})
     assert said.holds is inside
+
+
+def test_the_parties_are_drawn():
+    drawn = trusted_curator()
+    told = {text.get_text() for text in drawn.figure.axes[0].texts}
+    assert {"consumers", "trusted curator", "untrusted analyst", "query"} <= told
+    assert embedded(drawn.figure, drawn.words).source
+
+
+def test_the_angles_are_those_of_the_papers_first_equation():
+    drawn = angles()
+    zenith, azimuth, own, tilt = (
+        np.radians(drawn.data[name])
+        for name in ("solar_zenith", "solar_azimuth", "surface_azimuth", "surface_tilt")
+    )
+    cosine = np.sin(zenith) * np.cos(own - azimuth) * np.sin(tilt) + np.cos(zenith) * np.cos(tilt)
+    assert drawn.data["angle_of_incidence"] == pytest.approx(np.degrees(np.arccos(cosine)))
+    told = {text.get_text() for text in drawn.figure.axes[0].texts}
+    assert {"γ", "β", "θ", "N", "E", "S", "W"} <= told
+
+
+@pytest.fixture(scope="module")
+def fleet() -> HomeFleet:
+    return simulate_homes(40, seed=3)
+
+
+def test_a_fleet_is_of_homes_spread_over_california(fleet: HomeFleet) -> None:
+    assert len(fleet.capacity) == len(fleet.peak) == 40
+    assert {fleet.city.count(place.name) for place in PLACES} == {8}
+    for place in PLACES:
+        assert 32.5 < place.site.latitude < 42.0
+        assert -124.5 < place.site.longitude < -114.0
+    assert fleet.capacity.min() >= 1.0
+    assert fleet.capacity.max() <= LARGEST_HOME_KW
+    assert (fleet.low <= fleet.peak).all()
+    assert (fleet.peak <= fleet.high).all()
+    assert (fleet.high < 1.1 * fleet.capacity).all()
+
+
+def test_the_statement_says_what_was_counted(fleet: HomeFleet) -> None:
+    said = capacity_statement(fleet)
+    assert said.holds is True
+    assert f"{fleet.rank_correlation:.2f}" in said.measured
+    assert f"{100 * fleet.agreeing:.0f}%" in said.measured
+    assert fleet.rank_correlation > 0.8
+    # the same peaks dealt out at random tell nothing of capacity
+    shuffled = replace(fleet, peak=np.random.default_rng(1).permutation(fleet.peak))
+    assert capacity_statement(shuffled).holds is False
+
+
+def test_the_figure_has_a_joint_panel_and_four_densities_on_either_side(fleet: HomeFleet) -> None:
+    artefact = capacity_and_peak(fleet)
+    axes = {(ax.get_xlabel(), ax.get_ylabel()): ax for ax in artefact.figure.axes}
+    joint = axes["Nameplate capacity, DC [kW]", "Daily peak power, AC [W]"]
+    dots = [dot for drawn in joint.collections for dot in drawn.get_offsets() * [1.0, 1e-3]]
+    assert sorted(map(tuple, np.round(dots, 4))) == sorted(
+        zip(artefact.data["dc_capacity_kw"], artefact.data["daily_peak_kw"], strict=True)
+    )
+    counts = sorted(len(ax.get_lines()) for ax in artefact.figure.axes)
+    assert counts == [0, 4, 4, 4]
+    points = np.concatenate([np.asarray(line.get_ydata()) for line in joint.get_lines()])
+    assert np.allclose(np.sort(points), np.sort(1000.0 * fleet.days.ravel()))  # all of them, in W
+    for ax in set(artefact.figure.axes) - {joint}:
+        for line in ax.get_lines():
+            # a density's integral over capacity or peak is one
+            across, dense = np.asarray(line.get_xdata()), np.asarray(line.get_ydata())
+            if ax.get_ylim() == joint.get_ylim():
+                across, dense = dense, across
+            assert np.trapezoid(dense, across) == pytest.approx(1.0, abs=0.1)
+    assert [artefact.data["quarter"].count(n) for n in (1, 2, 3, 4)] == [10] * 4
+    json.dumps(artefact.data, allow_nan=False)
+    assert embedded(artefact.figure, artefact.words).source
