@@ -30,7 +30,7 @@ from sunveil.plots.style import (
     name_axes,
     new_axes,
     new_polar,
-    new_row,
+    panels_of,
 )
 from sunveil.simulate.fault_rates import SystemTruth
 from sunveil.site import Array, Plane
@@ -113,9 +113,8 @@ def plot_errors(
     planes = [each for pair in pairs for each in comparable_planes(*pair)]
     if not planes:
         raise ParameterError("errors need at least one system with recognised planes")
-    if axes is not None and len(axes) != 3:
-        raise ParameterError("errors are drawn on three panels: azimuth, tilt and capacity")
-    panels = tuple(axes) if axes is not None else new_row(3, 10.0, 3.2)
+    words = "errors are drawn on three panels: azimuth, tilt and capacity"
+    panels = panels_of(axes, 3, 10.0, 3.2, what=words)
     azimuths = np.array([plane.surface_azimuth for plane, _ in planes])
     tilts = np.array([plane.surface_tilt for plane, _ in planes])
     capacities = np.array([truth.dc_capacity_kw for truth, _ in pairs])
