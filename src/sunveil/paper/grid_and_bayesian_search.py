@@ -289,8 +289,8 @@ class BayesResult:
     grid: Grid  # the candidates
     points: NDArray[np.intp]  # index of each candidate looked at, in order, the warm start first
     scores: Array  # what was observed there
-    mean: Array  # posterior of every candidate, in the prior's units
-    variance: Array  # posterior of every candidate, in the prior's units
+    mean: Array  # posterior mean of every candidate, in the prior's units
+    variance: Array  # posterior variance of every candidate
     warm: int  # how many of the points are the warm start
     settings: SearchSettings  # what it was run with
     scaling: Scaling  # how scores were brought to the prior, as used

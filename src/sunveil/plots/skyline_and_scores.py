@@ -126,9 +126,9 @@ class SeenReadings:
     sun: Array  # the sun's vector at the middle of each interval, shape (readings, 3)
     power: Array  # [kW] what was measured
     modelled: Array  # [kW] what the estimate gives
-    parts: Array  # [kW]
+    parts: Array  # [kW] what each of its planes gives, shape (planes, readings)
     estimate: Estimate  # the estimate
-    generated: Array  # [kW]
+    generated: Array  # [kW] measured, a household's usual load added
 
     def __repr__(self) -> str:
         return f"SeenReadings({len(self.power)} readings, private)"

@@ -186,12 +186,12 @@ class SunPath:
 class ClearSky:
     """Ineichen's clear sky with the sun's position."""
 
-    zenith: Array  # [degrees] apparent position of the sun
-    azimuth: Array  # [degrees] apparent position of the sun
+    zenith: Array  # [degrees] apparent
+    azimuth: Array  # [degrees]
     dni_extra: Array  # [W/m²] irradiance outside the atmosphere
-    ghi: Array  # [W/m²] clear-sky irradiance
-    dni: Array  # [W/m²] clear-sky irradiance
-    dhi: Array  # [W/m²] clear-sky irradiance
+    ghi: Array  # [W/m²] global
+    dni: Array  # [W/m²] direct normal
+    dhi: Array  # [W/m²] diffuse
 
 
 def clear_sky(
@@ -408,8 +408,8 @@ class TrueSky:
     """The sky that makes the power."""
 
     weather: Weather  # the weather that makes the power, with the sun's position
-    turbidity: Array  # linke turbidity, and what clouds leave of clear-sky GHI, at each instant
-    clear_index: Array  # linke turbidity, and what clouds leave of clear-sky GHI, at each instant
+    turbidity: Array  # Linke turbidity at each instant
+    clear_index: Array  # GHI over clear-sky GHI at each instant
     day: NDArray[np.int64]  # number of the local day of each instant
 
 

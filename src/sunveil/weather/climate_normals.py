@@ -26,12 +26,12 @@ class Climate(NamedTuple):
     """The air's temperature over the year and the day at a site."""
 
     mean: float  # [°C] its mean
-    season: float  # [K] half its swings over the year, twice a year and over the day
-    half_year: float  # [K] half its swings over the year, twice a year and over the day
-    hour: float  # [K] half its swings over the year, twice a year and over the day
-    hour_season: float
-    warmest_day: float  # [days] when the swings over the year are highest, from the year's start
-    warmest_half_year: float  # [days]
+    season: float  # [K] amplitude over the year
+    half_year: float  # [K] amplitude of the half-yearly swing
+    hour: float  # [K] amplitude over the day
+    hour_season: float  # by how much the daily swing is larger in summer, as a fraction
+    warmest_day: float  # [days] from the start of the year
+    warmest_half_year: float  # [days] first maximum of the half-yearly swing
 
 
 def climate_temperature(site: Site, times: pd.DatetimeIndex) -> Array:
