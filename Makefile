@@ -31,8 +31,9 @@ check: .venv/.stamp-check
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
 	$(BIN)/lint-imports
+	$(BIN)/python .ci/words.py
 
-# a gallery that was made with other sources is made anew
+# a gallery that was made with other sources is made again
 docs: .venv/.stamp-docs docs/gallery/.stamp
 	$(BIN)/sphinx-build -W -q -b html docs docs/_build/html
 	$(BIN)/sphinx-build -W -q -b doctest docs docs/_build/doctest

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from sunveil.engine.bright_envelope import points_of, profiles_of
 from sunveil.engine.constants import numbers_of
 from sunveil.engine.sky_tables import in_blocks, make_rows
-from sunveil.estimates.inference_options import EngineOptions
+from sunveil.estimates.inference_options import InferOptions
 from sunveil.grids import plane_grid
 from sunveil.pv_model import Sky, sky_at
 from sunveil.site import SHELTER, Losses, Site
@@ -75,7 +75,7 @@ def through_pvlib(
 def compare() -> Compared:
     """Make the atlas of 360 x 90 planes, and a sample of it through pvlib."""
     sky, grid = daylight(), plane_grid(1.0, 1.0, highest_tilt=89.0)
-    constants = numbers_of(EngineOptions(), clear=True)
+    constants = numbers_of(InferOptions(), clear=True)
     points = points_of(grid)
     points[:, 3], points[:, 4] = 0.0, 1.0
     sheet = in_blocks(make_rows((sky, sky), np.zeros(len(sky))))

@@ -22,7 +22,7 @@ from sunveil.engine.shading import prepare
 from sunveil.errors import SunveilError
 from sunveil.estimates.estimates_table import Estimate
 from sunveil.estimates.flags_and_quality import Flag
-from sunveil.estimates.inference_options import EngineOptions
+from sunveil.estimates.inference_options import InferOptions
 from sunveil.fleet.blocks import grid_of, on_grid
 from sunveil.inference.fleet_part import SiteSkies
 from sunveil.inference.infer import infer_records
@@ -37,7 +37,7 @@ LEFT_OUT = ("turin_clock_step",)
 def light_ahead(record: Record, skies: SiteSkies) -> tuple[float, float]:
     """Return how far first and last light run ahead of the fitted plane's. [minutes]"""
     grid = grid_of(record)
-    prepared = prepare(skies.over(grid), EngineOptions())
+    prepared = prepare(skies.over(grid), InferOptions())
     rows = on_long_grid(on_grid([record], grid), grid)
     found = search(rows, prepared)
     first, last = typical_leads(

@@ -13,7 +13,7 @@ import pandas as pd
 from benchmarks import peers
 from sunveil.estimates.estimates_table import Estimate
 from sunveil.estimates.flags_and_quality import Flag
-from sunveil.estimates.inference_options import Options
+from sunveil.estimates.inference_options import InferOptions
 from sunveil.estimates.intervals_and_rounding import Interval
 from sunveil.fleet.blocks import record_span
 from sunveil.inference.infer import infer_record
@@ -89,7 +89,7 @@ def ours(
     began = time.process_time()
     record = from_pandas(power, system_id="bench", label=label, power_unit="kW")
     there = get_weather(weather, site, *record_span(record))
-    found = infer_record(record, there, options=Options(mount=mount))
+    found = infer_record(record, there, options=InferOptions(mount=mount))
     cpu = time.process_time() - began
     return score(found, truth, cpu)
 

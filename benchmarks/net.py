@@ -263,8 +263,8 @@ PARTS: dict[str, tuple[str, Callable[[], Iterator[str]]]] = {
     "homes": ("Real homes", homes_part),
     "simulated": ("Simulated PV less real loads", simulated_part),
     "meters": ("Meters of other kinds", meters_part),
-    "doubts": ("What doubts are worth", doubts_part),
-    "apart": ("Told apart", _apart),
+    "doubts": ("Flags and refusals", doubts_part),
+    "apart": ("Separation", _apart),
     "cost": ("Cost", lambda: net_beside.cost_part(_cost())),
     "beside": ("Beside others", _beside),
 }

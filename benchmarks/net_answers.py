@@ -15,11 +15,11 @@ import pandas as pd
 
 import sunveil
 from benchmarks.net_systems import KnownNet
-from sunveil.engine import EngineOptions, infer_block, make_sky_table
+from sunveil.engine import infer_block, make_sky_table
 from sunveil.errors import SunveilError
 from sunveil.estimates.estimates_table import Estimate
 from sunveil.estimates.flags_and_quality import Flag
-from sunveil.estimates.inference_options import Options
+from sunveil.estimates.inference_options import InferOptions
 from sunveil.estimates.intervals_and_rounding import Interval
 from sunveil.fleet.blocks import grid_of, on_grid
 from sunveil.inference.fleet_part import SiteSkies
@@ -198,7 +198,7 @@ def infer_series(
     except SunveilError as error:
         return NetAnswer.of(error)
     skies = SiteSkies(site.latitude, site.longitude, site.altitude, weather=weather or "clearsky")
-    return NetAnswer.of(next(infer_records([record], skies, options=Options(force=force))))
+    return NetAnswer.of(next(infer_records([record], skies, options=InferOptions(force=force))))
 
 
 def infer_gross(power: pd.Series, site: Site) -> NetAnswer:
@@ -212,7 +212,7 @@ def infer_gross(power: pd.Series, site: Site) -> NetAnswer:
     record = from_pandas(power, system_id="one", label="start", power_unit="kW")
     grid = grid_of(record)
     sky = make_sky_table(site, grid)
-    found = infer_block(on_grid([record], grid), sky, options=EngineOptions(force=True))
+    found = infer_block(on_grid([record], grid), sky, options=InferOptions(force=True))
     if found.outcome[0]:
         return NetAnswer()
     return NetAnswer(

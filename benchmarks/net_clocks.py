@@ -18,7 +18,7 @@ from benchmarks import net_simulated
 from benchmarks.net import NO_DATA, truths
 from benchmarks.net_systems import FOLLOWS_PV, KnownNet, crossed, homes, own
 from benchmarks.planes_scores import half_and_tail
-from sunveil.engine import SAVINGS, EngineOptions, infer_net_block, make_sky_table
+from sunveil.engine import SAVINGS, InferOptions, infer_net_block, make_sky_table
 from sunveil.engine.clock_faults import relaid
 from sunveil.engine.first_and_last_light import ClockCalendar
 from sunveil.estimates.inference_options import Clock
@@ -71,7 +71,7 @@ def tried(system: KnownNet, fault: ClockHypothesis) -> Iterator[ClockTried]:
         for clock in (Clock.GIVEN, Clock.REPAIR):
             moved, begin = relaid(rows, put, calendar, grid.step), time.process_time()
             found = infer_net_block(
-                moved, sky, options=EngineOptions(clock=clock, force=True), timezone=zone
+                moved, sky, options=InferOptions(clock=clock, force=True), timezone=zone
             )
             spent.append(time.process_time() - begin)
             off = found.surface_azimuth[0] - system.plane.surface_azimuth

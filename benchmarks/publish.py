@@ -17,9 +17,9 @@ from sunveil.privacy.guarantees import System
 from sunveil.publication.publication_folder import write_publication
 from sunveil.publish.publisher import Publisher
 from sunveil.publish.system_rows import SystemRows
-from sunveil.releases.expected_errors import simulated_systems
 from sunveil.releases.fleet_releases import MemorySystems, ReleaseTerms
 from sunveil.releases.scores import placement
+from sunveil.releases.utility_curves import simulated_systems
 from sunveil.site import Site
 
 SYSTEMS, BASES = 1000, 10

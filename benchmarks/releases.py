@@ -28,10 +28,11 @@ from sunveil.privacy.guarantees import Days, Readings, System
 from sunveil.privacy.mechanisms import Axis, Exponential, PermuteAndFlip
 from sunveil.privacy.two_level_window import Window, best_window
 from sunveil.releases.candidate_frame import frame_of
-from sunveil.releases.expected_errors import KnownSystem, framed_laws, paper_means
+from sunveil.releases.expected_errors import framed_laws
 from sunveil.releases.release import release
 from sunveil.releases.release_choices import Choices
 from sunveil.releases.scores import unit_score
+from sunveil.releases.utility_curves import KnownSystem, paper_means
 from sunveil.simulate import simulate_fleet
 from sunveil.site import Plane
 from sunveil.weather import get_weather

@@ -140,11 +140,11 @@ def multiplied() -> float:
     from sunveil.engine.bright_envelope import points_of, profiles_of, starting_grid
     from sunveil.engine.constants import numbers_of
     from sunveil.engine.sky_tables import in_blocks, make_rows
-    from sunveil.estimates.inference_options import EngineOptions
+    from sunveil.estimates.inference_options import InferOptions
 
     sky = daylight()
     sheet = in_blocks(make_rows((sky, sky), np.zeros(len(sky))))
-    points, numbers = points_of(starting_grid()), numbers_of(EngineOptions(), clear=True)
+    points, numbers = points_of(starting_grid()), numbers_of(InferOptions(), clear=True)
     profiles_of(sheet, points, numbers)
     began = time.perf_counter()
     profiles_of(sheet, points, numbers)

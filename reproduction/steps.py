@@ -29,14 +29,9 @@ from sunveil.paper.grid_and_bayesian_search import SearchSettings, search_bayesi
 from sunveil.plots.style import ACCENT, CONTRAST, INK, QUIET, SMALL, dress, loose_figure, name_axes
 from sunveil.privacy.guarantees import Days
 from sunveil.privacy.mechanisms import Exponential
-from sunveil.releases.expected_errors import (
-    KnownSystem,
-    Law,
-    azimuth_errors,
-    release_laws,
-    simulated_systems,
-)
+from sunveil.releases.expected_errors import Law, azimuth_errors, release_laws
 from sunveil.releases.release_choices import Choices
+from sunveil.releases.utility_curves import KnownSystem, simulated_systems
 from sunveil.site import Array
 
 if TYPE_CHECKING:

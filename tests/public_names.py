@@ -26,7 +26,9 @@ PACKAGES = (
     "sunveil.client",
 )
 REFERENCE = Path(__file__).parent.parent / "docs" / "reference"
-DIRECTIVE = re.compile(r"^\.\. auto(?:function|class):: (\S+)\n((?:   :.*\n)*)", re.MULTILINE)
+DIRECTIVE = re.compile(
+    r"^\.\. auto(?:function|class):: ([\w.]+)(?:\(\))?\n((?:   :.*\n)*)", re.MULTILINE
+)
 # Parameters that take several values, and those that cannot be given by name.
 OTHERS = (
     inspect.Parameter.VAR_POSITIONAL,
@@ -103,10 +105,12 @@ def _methods(kind: type, options: str) -> Iterator[Public]:
         return
     chosen = {name.strip() for name in listed[1].split(",") if name.strip()}
     inherited = ":inherited-members:" in options
+    hidden = re.search(r":exclude-members:(.*)", options)
+    excluded = {name.strip() for name in hidden[1].split(",")} if hidden else set()
     for name in dir(kind):
         static = inspect.getattr_static(kind, name)
         bound = isinstance(static, (classmethod, staticmethod))
-        if name.startswith("_") or not (bound or inspect.isfunction(static)):
+        if name.startswith("_") or name in excluded or not (bound or inspect.isfunction(static)):
             continue
         if name in chosen or (not chosen and (inherited or name in vars(kind))):
             where = f"{kind.__module__}.{kind.__qualname__}.{name}".removeprefix("sunveil.")

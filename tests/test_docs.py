@@ -4,6 +4,7 @@ import importlib
 import importlib.util
 import inspect
 import re
+import sys
 import tomllib
 from fnmatch import fnmatch
 from pathlib import Path
@@ -12,6 +13,7 @@ from types import ModuleType
 import pytest
 
 import sunveil
+from benchmarks import csv_tables, totals
 from plot_makers import estimate_of, tracker_of
 from public_names import PACKAGES
 from sunveil._extras import EXTRAS
@@ -52,14 +54,14 @@ def first_cells(text: str) -> set[str]:
     return {name for cell in cells for name in re.findall(r"\w+", cell)}
 
 
-def load_examples() -> ModuleType:
-    spec = importlib.util.spec_from_file_location("examples", DOCS / "examples.py")
+def load(path: Path) -> ModuleType:
+    spec = importlib.util.spec_from_file_location(path.stem, path)
     module = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(module)
     return module
 
 
-examples = load_examples()
+examples = load(DOCS / "examples.py")
 
 
 @pytest.fixture(scope="module")
@@ -108,7 +110,7 @@ def test_renewing_puts_the_real_output_in_place(tmp_path):
 
 def names_in_reference() -> list[str]:
     """Return the dotted names that the pages of the reference document."""
-    directive = re.compile(r"^\.\. auto\w+:: (\S+)$", re.MULTILINE)
+    directive = re.compile(r"^\.\. auto\w+:: ([\w.]+)(?:\(\))?$", re.MULTILINE)
     return [name for path in REFERENCE for name in directive.findall(read(path))]
 
 
@@ -175,6 +177,14 @@ def test_every_extra_is_explained():
     assert first_cells(read(DOCS / "install.md")) == {*EXTRAS, "all"}
 
 
+def test_a_benchmark_writes_the_tables_that_the_page_shows(tmp_path, monkeypatch):
+    monkeypatch.setattr(csv_tables.save, "__defaults__", (tmp_path,))
+    monkeypatch.setattr(sys, "argv", ["totals", "--write"])
+    totals.main()
+    written = {path.name: read(path) for path in tmp_path.glob("*.csv")}
+    assert written == {path.name: read(path) for path in DOCS.glob("measured/totals-*.csv")}
+
+
 def test_the_layers_are_told_as_they_are_kept():
     contracts = tomllib.loads(read(ROOT / "pyproject.toml"))["tool"]["importlinter"]["contracts"]
     (layers,) = [each["layers"] for each in contracts if each["type"] == "layers"]
@@ -184,7 +194,10 @@ def test_the_layers_are_told_as_they_are_kept():
 
 
 def test_every_flag_is_explained():
-    assert first_cells(section(read(DOCS / "flags.md"), "Flags")) == set(Flag)
+    flags = section(read(DOCS / "flags.md"), "Flags")
+    assert set(
+        re.findall(r"^### `(\w+)`\n\n.+ \*\*What to do:\*\* .+$", flags, re.MULTILINE)
+    ) == set(Flag)
 
 
 def test_every_json_field_is_explained():
@@ -203,6 +216,11 @@ def test_every_json_field_is_explained():
 def test_every_error_is_explained():
     told = first_cells(section(read(DOCS / "flags.md"), "Errors in Python"))
     assert told == {name for name in sunveil.__all__ if name in dir(sunveil.errors)}
+
+
+def test_the_tables_of_options_are_those_of_help():
+    page = read(DOCS / "cli.md")
+    assert load(DOCS / "commands.py").renewed(page) == page, "run docs/commands.py"
 
 
 def test_every_proof_that_the_code_names_is_a_page_and_every_page_is_named():

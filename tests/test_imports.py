@@ -15,6 +15,7 @@ import sunveil
 FIRST = (
     "import sunveil",
     "import sunveil.inference.infer",
+    "from sunveil.estimates.inference_options import InferOptions",
     "from sunveil import infer_frame",
     "import sunveil; sunveil.infer; import sunveil.inference.infer",
     "import importlib; importlib.import_module('sunveil.inference.infer')",

@@ -15,12 +15,12 @@ from sunveil.engine import Clock
 from sunveil.engine.clock_faults import repaired
 from sunveil.errors import MeterError, TooLittleData
 from sunveil.estimates import Estimate, Flag, Quality
-from sunveil.estimates.inference_options import Method, Options, Search
+from sunveil.estimates.inference_options import InferOptions, Method, Search
 from sunveil.fleet.blocks import grid_of, on_grid
 from sunveil.inference import infer_fleet
 from sunveil.inference.fleet_part import SiteSkies
 from sunveil.inference.infer import infer_record, infer_records
-from sunveil.meters import Label, MeterOptions, from_pandas
+from sunveil.meters import Label, from_pandas
 from sunveil.simulate import (
     clipped,
     draw_systems,
@@ -281,27 +281,6 @@ def test_an_unknown_choice_is_refused_with_the_known_ones(power, name, value, al
 
 
 @pytest.mark.parametrize(
-    "call",
-    [
-        lambda power: sunveil.infer(power, unit="kW", **GOLDEN),
-        lambda power: sunveil.infer_frame(power.to_frame(), unit="kW", **GOLDEN),
-        lambda power: sunveil.separate(power, None, unit="kW", **GOLDEN),
-        lambda power: sunveil.release(power, None, unit=sunveil.Days(1), epsilon=1.0),
-        lambda power: sunveil.read_meters("none.csv", unit="kW"),
-        lambda power: from_pandas(power, unit="kW"),
-        lambda power: MeterOptions(unit="kW"),
-    ],
-    ids=["infer", "infer_frame", "separate", "release", "read_meters", "from_pandas", "options"],
-)
-def test_unit_meant_two_things_and_is_refused_with_their_names(power, call):
-    with pytest.raises(
-        sunveil.ParameterError, match="power_unit is the unit of the readings"
-    ) as no:
-        call(power)
-    assert "protect is what a release protects" in str(no.value)
-
-
-@pytest.mark.parametrize(
     ("name", "value"),
     [
         ("latitude", 91.0),
@@ -438,7 +417,9 @@ def test_a_frame_s_systems_stand_alone(power):
 
 
 def test_options_default_to_those_of_infer():
-    assert Options() == Options(method=Method.DEFAULT, clock=Clock.REPAIR, losses=Losses())
+    assert InferOptions() == InferOptions(
+        method=Method.DEFAULT, clock=Clock.REPAIR, losses=Losses()
+    )
 
 
 def test_a_frame_gives_what_each_series_gives(clear_power):
@@ -583,7 +564,7 @@ def test_one_system_gives_the_last_digit_of_the_fleets_row(demo_fleet):
 def test_the_paper_s_one_plane_is_flagged_where_the_engine_tells_more(told, monkeypatch):
     module = sys.modules["sunveil.inference.infer"]
     monkeypatch.setattr(module, "infer_any_block", lambda *_, **__: told.alone())
-    options = Options(method=Method.PAPER, search=Search.BAYESOPT)
+    options = InferOptions(method=Method.PAPER, search=Search.BAYESOPT)
     found = infer_record(*sunny(60), options=options)
     assert [each.plane for each in found.planes] == [found.plane]
     assert found.plane != told.plane

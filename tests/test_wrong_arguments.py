@@ -22,6 +22,7 @@ from public_names import Public, public
 from right_values import ELSEWHERE, RIGHT, Unknown, right_of, stand_in
 from sunveil._options import array_of, fits, member_of
 from sunveil.errors import ParameterError, SunveilError
+from sunveil.site import Losses
 
 PACKAGES = ("sunveil", "sunveil.meters", "sunveil.weather", "sunveil.plots", "sunveil.plots")
 # These ask servers; what they are asked is checked in tests/weather.
@@ -96,6 +97,8 @@ CALLED_ELSE = {
     ("power.compute_power.fleet_power", "start"): "time",
     ("power.compute_power.fleet_power", "end"): "time",
 }
+# Parameters that take what their fields do not keep.
+CONVERTED = {("estimates.inference_options.InferOptions", "losses"): Losses | float}
 # What else is needed before some functions look at the rest.
 ALSO: dict[str, dict[str, Callable[[], Any]]] = {
     "inference.infer.infer": {"site": lambda: GOLDEN, "power": RIGHT["power"]},
@@ -147,7 +150,7 @@ def test_what_is_of_a_wrong_type_is_refused_at_the_door(name):
     each = PUBLIC[name]
     for parameter, hint in each.hints().items():
         if parameter in each.parameters() and not takes_anything(hint):
-            _refuses(each, parameter, hint)
+            _refuses(each, parameter, CONVERTED.get((each.name, parameter), hint))
 
 
 def _refuses(each: Public, parameter: str, hint: Any) -> None:

@@ -13,7 +13,6 @@ import sunveil
 from sunveil.cli import main
 from sunveil.errors import ParameterError
 from sunveil.estimates import Flag
-from sunveil.estimates.inference_options import FleetSettings
 from sunveil.fleet.systems_table import read_systems
 from sunveil.inference import infer_fleet
 from sunveil.meters import MeterOptions, from_pandas
@@ -159,9 +158,9 @@ def test_a_fleet_refuses_the_systems_whose_clock_is_not_their_place_s(power, tmp
     naive = frame.assign(time=frame["time"].dt.tz_convert(ZONE).dt.tz_localize(None))
     naive.to_parquet(tmp_path / "naive.parquet", index=False)
     for number, zone in enumerate((ZONE, "UTC-06:00")):
-        settings = FleetSettings(meters=MeterOptions(timezone=zone))
+        settings = {"timezone": zone}
         out = tmp_path / f"declared{number}"
-        infer_fleet(tmp_path / "naive.parquet", systems, out, settings=settings)
+        infer_fleet(tmp_path / "naive.parquet", systems, out, **settings)
         assert list(refusals(out)) == ["far"]
         assert SAID in refusals(out)["far"]
 

@@ -7,7 +7,7 @@ which way the roof faces, how steep it is, and how many kilowatts of modules are
 """
 
 # %%
-# A roof whose truth is known
+# A roof with a known truth
 # ---------------------------
 #
 # Nothing is downloaded here: a roof in Denver is simulated under a year of changing clouds. Its

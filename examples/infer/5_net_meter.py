@@ -69,7 +69,7 @@ times = few.index.tz_convert(zone).tz_localize(None)
 low, high = few["generation_low_kw"], few["generation_high_kw"]
 ax.plot(times, net.reindex(few.index), color="0.6", lw=1, label="the meter")
 ax.fill_between(times, low, high, color="#0072B2", alpha=0.2, lw=0)
-ax.plot(times, few["generation_kw"], color="#0072B2", label="generation, told apart")
+ax.plot(times, few["generation_kw"], color="#0072B2", label="generation, separated")
 ax.plot(times, truth[few.index], "o", ms=3, color="#D55E00", label="true generation")
 ax.axhline(0, color="0.8", lw=0.8, zorder=0)
 ax.set(ylabel="Power [kW]", title="A net meter, and the roof behind it")

@@ -29,6 +29,7 @@ if TYPE_CHECKING:
     from sunveil.estimates.estimates_table import Estimate, Estimates
     from sunveil.estimates.flags_and_quality import Flag
     from sunveil.estimates.household_load import HouseholdEstimate
+    from sunveil.estimates.inference_options import InferOptions
     from sunveil.estimates.intervals_and_rounding import Interval
     from sunveil.estimates.planes_and_intervals import PlaneEstimate, TrackerEstimate
     from sunveil.inference.fleet_run import infer_fleet
@@ -54,6 +55,7 @@ __all__ = [
     "Estimates",
     "Flag",
     "HouseholdEstimate",
+    "InferOptions",
     "Interval",
     "LedgerConflict",
     "LedgerError",
@@ -108,6 +110,7 @@ __getattr__ = lazy_names(
         ),
         "sunveil.estimates.flags_and_quality": ("Flag",),
         "sunveil.estimates.household_load": ("HouseholdEstimate",),
+        "sunveil.estimates.inference_options": ("InferOptions",),
         "sunveil.estimates.intervals_and_rounding": ("Interval",),
         "sunveil.estimates.planes_and_intervals": (
             "PlaneEstimate",

@@ -1,13 +1,15 @@
-"""Checks of arguments, and the errors of missing extras."""
+"""Options that are declared once, and checks of arguments."""
 
 from __future__ import annotations
 
+import difflib
 import functools
 import inspect
 import math
+import textwrap
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
-from contextlib import contextmanager
-from dataclasses import fields
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass, fields, replace
 from datetime import date
 from enum import StrEnum
 from numbers import Integral, Rational, Real
@@ -31,35 +33,140 @@ import numpy as np
 from sunveil.errors import ParameterError
 
 Kind = TypeVar("Kind", bound=StrEnum)
-
-
 Thing = TypeVar("Thing")
-
-
 Parameters = ParamSpec("Parameters")
-
-
 Result = TypeVar("Result")
-
+First = TypeVar("First")
+Second = TypeVar("Second")
 
 # Letters of a given text that a message repeats.
 LONGEST = 40
 
-
 # Letters that the names of files have at most, on the usual file systems.
 LONGEST_NAME = 255
-
 
 # Seeds of random numbers are whole numbers from 0 to this one.
 HIGHEST_SEED = 2**63 - 1
 
-
 # Types whose names say little, as messages call them.
 _PLAIN_WORDS: dict[Any, str] = {Callable: "a function", Path: "a path", PathLike: "a path"}
 
+# Options of the classes that declare them, once they were asked for.
+_DECLARED: dict[type, dict[str, tuple[Any, Option]]] = {}
 
 # Annotations of the classes that were checked, which are resolved once.
 _HINTS: dict[type[Any], dict[str, Any]] = {}
+
+
+@dataclass(frozen=True, slots=True)
+class Option:
+    """What is declared of an option beside its name, its type and its default.
+
+    A class of options is a frozen dataclass whose fields are ``Annotated[type, Option(...)]``. Its
+    checks, its help texts, its command-line options, schema files and its own docstring are made
+    from these. Beside it stands a ``TypedDict`` of the same names, for editors and type checkers.
+    """
+
+    help: str
+    more: str = ""  # what only the reference says
+    low: float = -math.inf
+    high: float = math.inf
+    choices: tuple[str, ...] = ()  # of text; those of an enumeration are its members
+    metavar: str | None = None  # what stands for its value in help texts
+
+
+def declared_options(kind: type) -> dict[str, tuple[Any, Option]]:
+    """Return the type and the declaration of every option of a class, by name."""
+    if kind in _DECLARED:
+        return _DECLARED[kind]
+    found = _DECLARED[kind] = {}
+    for name, hint in get_type_hints(kind, include_extras=True).items():
+        given = [each for each in getattr(hint, "__metadata__", ()) if isinstance(each, Option)]
+        if given:
+            bare, (option,) = hint.__origin__, given
+            members = [each for each in (bare, *get_args(bare)) if _is_enumeration(each)]
+            values = option.choices or tuple(each.value for kind in members for each in kind)
+            found[name] = bare, replace(option, choices=values)
+    return found
+
+
+def documented(kind: type[Thing]) -> type[Thing]:
+    """Add the declared options to the docstring of a class, as its parameters."""
+    lines = [inspect.cleandoc(kind.__doc__ or ""), "", "Parameters", "----------"]
+    for name, (_, option) in declared_options(kind).items():
+        lines += [
+            name,
+            *textwrap.wrap(
+                f"{option.help} {option.more}",
+                96,
+                initial_indent=4 * " ",
+                subsequent_indent=4 * " ",
+            ),
+        ]
+    kind.__doc__ = "\n".join(lines)
+    return kind
+
+
+def check_options(made: Any) -> None:
+    """Check every option of an object; texts become the members of enumerations they name."""
+    for name, (hint, option) in declared_options(type(made)).items():
+        object.__setattr__(made, name, _option_value(name, getattr(made, name), hint, option))
+
+
+def _option_value(name: str, value: Any, hint: Any, option: Option) -> Any:
+    named = f"option `{name}`"
+    if option.choices and not (value is None and fits(value, hint)):
+        known = {each.lower(): each for each in option.choices}
+        if not isinstance(value, str) or value.strip().lower() not in known:
+            raise ParameterError(
+                f"{named} must be one of {', '.join(option.choices)}, and {shown(value)} is not"
+            )
+        value = known[value.strip().lower()]
+        for kind in (each for each in (hint, *get_args(hint)) if _is_enumeration(each)):
+            with suppress(ValueError):
+                return kind(value)
+        return value
+    if not fits(value, hint):
+        raise ParameterError(f"{named} must be {words(hint)}, and {kind_of(value)} is not")
+    if is_number(value):
+        bounds: dict[str, Any] = {"low": option.low, "high": option.high}
+        return (number if float in (hint, *get_args(hint)) else whole)(named, value, **bounds)
+    return plain(value)
+
+
+def _is_enumeration(hint: Any) -> bool:
+    return isinstance(hint, type) and issubclass(hint, StrEnum)
+
+
+def options_of(kind: type[First], given: Mapping[str, object], **fixed: object) -> First:
+    """Return options of a class from keywords, and refuse those that it does not have."""
+    refuse_unknown(given, kind)
+    return kind(**{**given, **fixed})
+
+
+def keywords_of(options: Any) -> dict[str, Any]:
+    """Return options as keywords."""
+    return {name: getattr(options, name) for name in declared_options(type(options))}
+
+
+def split_options(
+    given: Mapping[str, object], first: type[First], second: type[Second]
+) -> tuple[First, Second]:
+    """Return options of two classes from keywords, and refuse those that neither has."""
+    refuse_unknown(given, first, second)
+    of_first = {name: given[name] for name in declared_options(first) if name in given}
+    of_second = {name: given[name] for name in given if name not in of_first}
+    return first(**of_first), second(**of_second)
+
+
+def refuse_unknown(given: Collection[str], *kinds: type[Any]) -> None:
+    """Refuse the names of options that no class has, with the name that comes closest."""
+    known = [name for kind in kinds for name in declared_options(kind)]
+    for name in (each for each in given if each not in known):
+        close = [each for each in known if name in each.split("_")]
+        close = close or difflib.get_close_matches(name, known, n=1)
+        hint = f"did you mean {' or '.join(close)}?" if close else f"use one of {', '.join(known)}"
+        raise ParameterError(f"there is no option {shown(name)}: {hint}")
 
 
 def number(
@@ -117,26 +224,6 @@ def instance(
     if isinstance(value, kinds):
         return value
     raise ParameterError(f"{name} must be {give}, and {shown(value)} is not")
-
-
-def refuse_unit(given: Mapping[str, Any]) -> None:
-    """Refuse the keyword ``unit``, which once meant two things."""
-    if "unit" in given:
-        raise ParameterError(
-            "there is no parameter named unit: power_unit is the unit of the readings ('kWh'), and"
-            " protect is what a release protects ('days:1')"
-        )
-
-
-def without_unit(function: Callable[Parameters, Result]) -> Callable[Parameters, Result]:
-    """Say what the keyword ``unit`` of a function is called now, to those who still give it."""
-
-    @functools.wraps(function)
-    def call(*args: Parameters.args, **kwargs: Parameters.kwargs) -> Result:
-        refuse_unit(kwargs)
-        return function(*args, **kwargs)
-
-    return call
 
 
 def is_number(value: Any) -> bool:

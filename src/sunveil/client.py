@@ -70,13 +70,13 @@ class Plan:
     kept
         Whether it was answered before, and costs nothing.
     affordable
-        Whether promise and share hold it.
+        Whether promise and share are sufficient.
     verdict
         ``useful``, ``rough`` or ``only noise``; None where nothing is known.
     expected
         The errors to expect, one row each.
     advice
-        What would make it better.
+        Suggestions that would improve it.
     """
 
     cost: float
@@ -215,7 +215,7 @@ REMEDIES = {
 
 
 class ServiceError(SunveilError):
-    """A service that could not do what was asked.
+    """A request that the service could not answer.
 
     Parameters
     ----------
@@ -391,19 +391,19 @@ def _stated_wait(answer: requests.Response, otherwise: float) -> float:
 
 
 class Client:
-    """A service, as an analyst's program uses it.
+    """Client of a running service.
 
     Parameters
     ----------
     url
-        Where the service is, such as ``https://sunveil.example.org``.
+        Address of the service, such as ``https://sunveil.example.org``.
     token
         From the curator; it begins with ``sv_``.
     timeout
-        How long one answer may take; synthetic tables and single systems take longest. [s]
+        Timeout of one answer; synthetic tables and single systems take longest. [s]
     tries
-        How often a request is sent at most where a connection was lost. A question is sent under
-        one idempotency key each time, and so is charged once.
+        Attempts at most when the connection is lost. A question keeps its idempotency key and is
+        charged once.
     verify
         Path of a file with the authorities that the service's certificate is checked against; True
         for the usual ones.

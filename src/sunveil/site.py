@@ -56,14 +56,14 @@ RUNNING_LOSSES = round(1.0 - CALIBRATION * math.prod(1.0 - part for part in LOSS
 class Losses:
     """Losses between the light on the modules and the meter.
 
-    They are assumed, never inferred, and named in every result.
+    Assumed, never inferred, and reported with every result.
 
     Parameters
     ----------
     system
         Soiling, wiring, mismatch and the like, as a fraction of DC power; the default is
-        :data:`LOSS_PARTS` together, corrected by :data:`CALIBRATION`. Below zero where a system
-        gives more than its nameplate says.
+        :data:`LOSS_PARTS` together, corrected by :data:`CALIBRATION`. Negative where a system
+        yields more than its nameplate.
     inverter_efficiency
         Nominal inverter efficiency, as a fraction.
     gamma_pdc

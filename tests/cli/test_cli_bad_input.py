@@ -104,25 +104,6 @@ def test_a_value_out_of_its_range_is_refused_by_name(
     assert word in refused("infer", one_system, *place, option, value)
 
 
-@pytest.mark.parametrize(
-    ("words", "names"),
-    [
-        (("infer",), ["--power-unit for the unit of the readings"]),
-        (("check",), ["--power-unit"]),
-        (("release",), ["--protect for what is protected", "--power-unit"]),
-        (("publish", "system"), ["--protect", "--power-unit"]),
-        (("dataset", "create"), ["--protect"]),
-    ],
-    ids=" ".join,
-)
-def test_unit_meant_two_things_and_is_refused_with_their_names(refused, one_system, words, names):
-    said = refused(*words, one_system, "--unit", "kW")
-    assert "there is no --unit: use" in said
-    for option in ("--protect", "--power-unit"):
-        assert (option in said) == any(option in name for name in names)
-    assert all(name in said for name in names)
-
-
 def test_what_must_be_given_is_asked_for(refused, one_system):
     assert "--longitude" in refused("infer", one_system, "--latitude", "40")
     assert "METERS" in refused("infer", "--latitude", "40", "--longitude", "5")

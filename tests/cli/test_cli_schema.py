@@ -83,7 +83,9 @@ def test_every_command_that_reads_meters_takes_a_schema(sunveil, foreign, tmp_pa
     asked = [word.format(meters=foreign, **names) for word in words]
     said = sunveil(*asked, "--schema", tmp_path / "bad.yaml")
     assert (said.code, said.out) == (2, "")
-    assert said.err == "sunveil: bad.yaml: power_unit must be W, kW, MW, Wh, kWh, MWh or auto\n"
+    assert (
+        said.err == "sunveil: bad.yaml: power_unit must be one of auto, W, kW, MW, Wh, kWh, MWh\n"
+    )
 
 
 def test_a_proposal_is_printed_for_the_curator_and_can_be_given_back(

@@ -7,7 +7,7 @@ import pandas as pd
 import pytest
 from engine_makers import PLANES, rows_of
 
-from sunveil.engine import EngineOptions, SkyTable, make_sky_table
+from sunveil.engine import InferOptions, SkyTable, make_sky_table
 from sunveil.engine.shading import PreparedSky, prepare
 from sunveil.simulate import SimulatedSky, SystemTruth, simulate_power, simulate_sky
 from sunveil.site import Plane, Site, TimeGrid
@@ -26,7 +26,7 @@ def denver() -> SkyTable:
 
 @pytest.fixture(scope="session")
 def prepared(denver: SkyTable) -> PreparedSky:
-    return prepare(denver, EngineOptions())
+    return prepare(denver, InferOptions())
 
 
 @pytest.fixture(scope="session")

@@ -15,7 +15,7 @@ import pandas as pd
 from engine_makers import point_of
 from numpy.typing import NDArray
 
-from sunveil.engine import EngineOptions, SkyTable
+from sunveil.engine import InferOptions, SkyTable
 from sunveil.engine.constants import ERRORS, numbers_of
 from sunveil.engine.power_model import (
     CAPACITY,
@@ -98,7 +98,7 @@ class Oracle:
         have = np.isfinite(power)
         readings = np.where(have, power, 0.0)
         bright = float(np.quantile(power[have], 0.98))
-        priors = numbers_of(EngineOptions(), clear=self.clear)
+        priors = numbers_of(InferOptions(), clear=self.clear)
         free = np.arange(PARAMETERS if start[LIMIT] < NO_LIMIT else PARAMETERS - 1)
         point = start.copy()
         for _ in range(steps):

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from engine_makers import flags
 
-from sunveil.engine import EngineOptions, infer, infer_any_block, infer_block
+from sunveil.engine import InferOptions, infer, infer_any_block, infer_block
 from sunveil.estimates import Flag, Quality
 from sunveil.estimates.estimates_table import not_inferred
 from sunveil.estimates.flags_and_quality import EXPORTED_ONLY, INFERRED, NO_FIT, judge
@@ -49,7 +49,7 @@ def test_left_over_power_that_tells_nothing_is_refused_as_such(
 
     monkeypatch.setattr(infer, "infer_net_block", refuse)
     power = np.maximum(rows[:1] - load, 0.0)
-    found = infer_any_block(power, denver, net=False, options=EngineOptions(force=force))
+    found = infer_any_block(power, denver, net=False, options=InferOptions(force=force))
     assert found.outcome.tolist() == [EXPORTED_ONLY]
     assert not found.flags.any()
     assert np.isnan(found.dc_capacity_kw).all()

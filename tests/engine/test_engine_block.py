@@ -8,8 +8,8 @@ import pytest
 from engine_makers import PLANES, flags, plane_of, row_of, rows_of
 
 from sunveil.engine import (
-    EngineOptions,
     Estimates,
+    InferOptions,
     SkyTable,
     constants,
     infer,
@@ -73,7 +73,7 @@ def test_haze_and_heat_are_told(four, denver, rows):
     assert (np.abs(four.haze_summer) < 1.0).all()
     assert (np.abs(four.haze_winter) < 1.0).all()
     assert (np.abs(four.heat - Mount.UNKNOWN.heat) < 0.3).all()
-    roof = infer_block(rows, denver, options=EngineOptions(mount=Mount.RACK))
+    roof = infer_block(rows, denver, options=InferOptions(mount=Mount.RACK))
     assert (roof.heat < four.heat - 0.1).all()
 
 
@@ -266,7 +266,7 @@ def test_few_days_are_flagged(denver, rows):
 
 def test_what_no_plane_explains_is_flagged(denver):
     noise = np.random.default_rng(0).uniform(0.0, 1.0, (1, 8760)).astype(np.float32) ** 8
-    forced = infer_block(noise, denver, options=EngineOptions(force=True))
+    forced = infer_block(noise, denver, options=InferOptions(force=True))
     assert {Flag.LOW_AGREEMENT, Flag.NOT_GENERATION} <= set(flags(forced, 0))
 
 
@@ -350,14 +350,14 @@ def test_nothing_private_is_shown(four):
 
 def test_options_that_cannot_be_are_refused():
     with pytest.raises(ParameterError, match="albedo"):
-        EngineOptions(albedo=2.0)
+        InferOptions(albedo=2.0)
     with pytest.raises(ValueError, match="mend"):
-        EngineOptions(clock="mend")
+        InferOptions(clock="mend")
 
 
 def test_a_sky_is_prepared_once(denver):
-    assert prepare(denver, EngineOptions()) is prepare(denver, EngineOptions())
-    assert prepare(denver, EngineOptions(albedo=0.3)) is not prepare(denver, EngineOptions())
+    assert prepare(denver, InferOptions()) is prepare(denver, InferOptions())
+    assert prepare(denver, InferOptions(albedo=0.3)) is not prepare(denver, InferOptions())
 
 
 def test_readings_are_left_as_they_were_and_nothing_warns(denver: SkyTable, rows):

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 from engine_makers import flags, plane_of, point_of, row_of, rows_of
 
-from sunveil.engine import EngineOptions, infer, infer_block
+from sunveil.engine import InferOptions, infer, infer_block
 from sunveil.engine.clipping import (
     AT_MOST,
     IN_DOUBT,
@@ -150,7 +150,7 @@ def test_short_records_and_what_no_plane_explains_are_in_doubt(denver, rows, pow
     facing = partial(tracking, tracker=Tracker(dual_axis=True))
     noise = np.random.default_rng(0).uniform(0.0, 1.0, 8760).astype(np.float32) ** 8
     given = np.stack([rows[0], short, longer, row_of(power_of(change=facing), denver.grid), noise])
-    infer_block(given, denver, options=EngineOptions(clock="given"))
+    infer_block(given, denver, options=InferOptions(clock="given"))
     assert asked == [[False, True, False, True, True]]
 
 

@@ -5,7 +5,7 @@ import pandas as pd
 import pytest
 from engine_makers import PLANES, flags, plane_of, point_of, row_of, rows_of
 
-from sunveil.engine import SAVINGS, EngineOptions, infer_block, make_sky_table
+from sunveil.engine import SAVINGS, InferOptions, infer_block, make_sky_table
 from sunveil.engine.bright_envelope import profiles_of
 from sunveil.engine.clock_faults import find_clocks, propose
 from sunveil.engine.coarse_search import search
@@ -171,7 +171,7 @@ def test_short_intervals_have_clocks_too(denver, power_of):
 
 def test_a_clock_may_be_taken_as_given(denver, powers):
     row = row_of(fast_clock(powers[0], 60), denver.grid)[None]
-    found = infer_block(row, denver, options=EngineOptions(clock="given"))
+    found = infer_block(row, denver, options=InferOptions(clock="given"))
     assert found.clock_offset_minutes[0] == 0.0
     assert abs(found.surface_azimuth[0] - 180.0) > 8.0
     assert flags(found, 0) == ()

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from oracle import DIFFERENCES, Oracle, angle_between, best_plane, hazier, oracle_of
 
-from sunveil.engine import Clock, EngineOptions, SkyTable
+from sunveil.engine import Clock, InferOptions, SkyTable
 from sunveil.engine.bright_envelope import profiles_of
 from sunveil.engine.coarse_search import padded, run_refine, search
 from sunveil.engine.constants import ERRORS
@@ -91,8 +91,8 @@ def test_light_fades_as_the_exponential_does():
 
 
 def test_options_reach_the_kernels(denver, oracle):
-    plain = PreparedSky(denver, EngineOptions())
-    dark = PreparedSky(denver, EngineOptions(albedo=0.0))
+    plain = PreparedSky(denver, InferOptions())
+    dark = PreparedSky(denver, InferOptions(albedo=0.0))
     point = point_of(180.0, 60.0)[None]
     both = [profiles_of(denver.sheet, point, each.numbers)[0] for each in (plain, dark)]
     assert (both[1] <= both[0]).all()
@@ -216,7 +216,7 @@ def test_a_limit_is_refined_as_the_plain_fit_does(prepared, oracle, rows):
 
 def test_search_and_final_fit_end_where_the_plain_fit_ends(denver, oracle, rows, plain_fits):
     """All of it: thinned searches, few steps, Newton's and Gauss's; nothing is shaded here."""
-    prepared = PreparedSky(denver, EngineOptions(clock=Clock.GIVEN))
+    prepared = PreparedSky(denver, InferOptions(clock=Clock.GIVEN))
     fit = fit_finally(search(rows, prepared), prepared)
     for place, plain in plain_fits.items():
         power = rows[place][prepared.slot].astype(np.float64)

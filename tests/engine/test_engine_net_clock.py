@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from net_makers import ZONE, cells_of, load_of
 
-from sunveil.engine import SAVINGS, Clock, EngineOptions, SkyTable, infer_net_block
+from sunveil.engine import SAVINGS, Clock, InferOptions, SkyTable, infer_net_block
 from sunveil.engine.clock_faults import relaid
 from sunveil.engine.net_fit import fit_net
 from sunveil.engine.net_meters import FEWEST_WEEKS, likelihood_by_week, standard_errors, whole_days
@@ -28,7 +28,7 @@ def test_an_hour_is_found_and_repaired(
     net: np.ndarray, denver: SkyTable, prepared: PreparedSky
 ) -> None:
     late = stamped(net, prepared, ClockHypothesis(-60.0))
-    given = infer_net_block(late, denver, options=EngineOptions(clock=Clock.GIVEN), timezone=ZONE)
+    given = infer_net_block(late, denver, options=InferOptions(clock=Clock.GIVEN), timezone=ZONE)
     assert given.surface_azimuth[0] > 200.0
     assert Flag.CLOCK_REPAIRED not in flags_of(int(given.flags[0]))
     found = infer_net_block(late, denver, timezone=ZONE)

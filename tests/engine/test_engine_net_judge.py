@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from engine_makers import flags
 
-from sunveil.engine import EngineOptions, infer_net_block
+from sunveil.engine import InferOptions, infer_net_block
 from sunveil.engine.net_fit import NetFit, fit_net
 from sunveil.engine.net_load import load_cells
 from sunveil.engine.net_meters import (
@@ -156,7 +156,7 @@ def test_a_load_alone_is_refused_whatever_its_sign_or_its_clock(denver, prepared
 def test_a_net_meter_with_the_other_sign_is_refused_and_flagged_if_forced(denver, rows):
     row = (household() - rows[0])[None]
     assert infer_net_block(row, denver).outcome.tolist() == [NOT_NET]
-    forced = infer_net_block(row, denver, options=EngineOptions(force=True))
+    forced = infer_net_block(row, denver, options=InferOptions(force=True))
     assert forced.outcome[0] != INFERRED or Flag.NOT_GENERATION in flags(forced, 0)
 
 

@@ -7,7 +7,7 @@ import pandas as pd
 import pytest
 from engine_makers import flags, row_of
 
-from sunveil.engine import EngineOptions, SkyTable, infer_block, make_sky_table, reason
+from sunveil.engine import InferOptions, SkyTable, infer_block, make_sky_table, reason
 from sunveil.engine.plausibility import (
     COUNTS,
     DAYS,
@@ -89,7 +89,7 @@ def noise_by_day() -> np.ndarray:
 def test_what_is_no_generation_is_refused_and_inferred_with_a_flag_if_forced(denver, series):
     assert outcome_of(series(), denver) == NOT_GENERATION
     rows = series().astype(np.float32)[None]
-    forced = infer_block(rows, denver, options=EngineOptions(force=True))
+    forced = infer_block(rows, denver, options=InferOptions(force=True))
     assert forced.outcome[0] in (INFERRED, NO_FIT)
     assert Flag.NOT_GENERATION in flags(forced, 0)
 
@@ -109,7 +109,7 @@ def test_a_count_of_the_day_is_refused(denver, rows):
 def test_what_a_household_leaves_over_is_refused(denver, rows, household):
     left = np.maximum(rows[0] - household, 0.0)
     assert outcome_of(left, denver) == EXPORTED_ONLY
-    forced = infer_block(left[None], denver, options=EngineOptions(force=True))
+    forced = infer_block(left[None], denver, options=InferOptions(force=True))
     assert Flag.EXPORTED_ONLY in flags(forced, 0)
     assert np.isfinite(forced.dc_capacity_kw[0])
 
@@ -127,7 +127,7 @@ def test_another_place_is_refused_and_inferred_with_a_flag_if_forced(rows, place
     assert (found.outcome == WRONG_PLACE).all()
     assert np.isnan(found.dc_capacity_kw).all()
     assert not found.flags.any()
-    forced = infer_block(rows[:1], sky_at(*place), options=EngineOptions(force=True))
+    forced = infer_block(rows[:1], sky_at(*place), options=InferOptions(force=True))
     assert Flag.WRONG_PLACE in flags(forced, 0)
 
 
@@ -180,7 +180,7 @@ def test_short_records_of_winter_are_not_taken_for_others(denver, rows, days):
 
 def test_nothing_is_doubted_where_intervals_do_not_divide_a_day(denver):
     grid = TimeGrid(denver.grid.first, 3420, 600)
-    prepared = prepare(make_sky_table(denver.site, grid), EngineOptions())
+    prepared = prepare(make_sky_table(denver.site, grid), InferOptions())
     found = doubts(
         np.ones((2, 600), dtype=np.float32), np.ones(2), prepared, strange=np.ones(2) > 0
     )

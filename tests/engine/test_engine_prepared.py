@@ -3,7 +3,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from sunveil.engine import EngineOptions, make_sky_table
+from sunveil.engine import InferOptions, make_sky_table
 from sunveil.engine.constants import ERRORS
 from sunveil.engine.shading import PreparedSky, correlated_in, shares_for
 from sunveil.engine.sky_tables import SHARES
@@ -41,7 +41,7 @@ def test_spans_part_all_intervals_by_their_own_time(prepared, denver):
     grid = denver.grid
     longer = PreparedSky(
         make_sky_table(denver.site, TimeGrid(grid.first - 50 * 3600, 3600, grid.count + 300)),
-        EngineOptions(),
+        InferOptions(),
     )
     mine, theirs = (
         set(each.sky.grid.starts[each.slot[each.spans[1:-1]]].tolist())

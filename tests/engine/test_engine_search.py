@@ -5,7 +5,7 @@ import pytest
 from engine_makers import PLANES, point_of, rows_of
 from oracle import angle_between
 
-from sunveil.engine import EngineOptions, make_sky_table
+from sunveil.engine import InferOptions, make_sky_table
 from sunveil.engine import coarse_search as searching
 from sunveil.engine.coarse_search import ENOUGH, refine_systems, search
 from sunveil.engine.power_model import PARAMETERS
@@ -76,7 +76,7 @@ def test_what_is_doubtful_is_looked_at_again_by_its_readings(monkeypatch):
         )
         for azimuth, tilt in ((270.0, 30.0), (135.0, 30.0), (180.0, 10.0), (180.0, 30.0))
     ]
-    rows, prepared = rows_of(powers, sky.grid), prepare(sky, EngineOptions())
+    rows, prepared = rows_of(powers, sky.grid), prepare(sky, InferOptions())
     twice = search(rows, prepared)
     monkeypatch.setattr(searching, "DOUBTFUL", -1.0)
     once = search(rows, prepared)

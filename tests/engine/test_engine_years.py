@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from oracle import angle_between
 
-from sunveil.engine import EngineOptions, infer_block, make_sky_table
+from sunveil.engine import InferOptions, infer_block, make_sky_table
 from sunveil.engine.bright_envelope import profiles_of
 from sunveil.engine.coarse_search import modelled_power, search
 from sunveil.engine.constants import SystematicErrors
@@ -38,7 +38,7 @@ YEARS = 3
 def long(denver) -> PreparedSky:
     """Three clear years over Denver."""
     sky = make_sky_table(denver.site, TimeGrid(denver.grid.first, 3600, YEARS * 8766))
-    return prepare(sky, EngineOptions())
+    return prepare(sky, InferOptions())
 
 
 def years_of(long: PreparedSky, points: list[np.ndarray], *, seed: int = 0) -> np.ndarray:

@@ -14,7 +14,6 @@ import sys
 import time
 from pathlib import Path
 
-from sunveil.estimates.inference_options import FleetSettings
 from sunveil.fleet import duckdb_reader
 from sunveil.inference import infer_fleet
 
@@ -25,7 +24,7 @@ def forked(fleet: str, systems: str, out: Path) -> int:
     if number:
         return number
     try:
-        infer_fleet(fleet, systems, out, settings=FleetSettings(part_rows=1), workers=2)
+        infer_fleet(fleet, systems, out, part_rows=1, workers=2)
         os._exit(0)
     except BaseException as error:
         print(repr(error), file=sys.stderr)
@@ -36,7 +35,7 @@ def main(fleet: str, systems: str, folder: str, trials: str) -> int:
     """Run all trials."""
     root = Path(folder)
     # loads and compiles everything, so that the children need not
-    infer_fleet(fleet, systems, root / "reference", settings=FleetSettings(part_rows=1))
+    infer_fleet(fleet, systems, root / "reference", part_rows=1)
     # a child of a process with a database open cannot use one
     duckdb_reader._parent().close()
     duckdb_reader._parent.cache_clear()

@@ -9,16 +9,15 @@ import pytest
 from fleet_folders import contents
 
 from sunveil.errors import MissingExtra, ParameterError
-from sunveil.estimates.inference_options import FleetSettings
 from sunveil.inference import infer_fleet
 
-SMALL = FleetSettings(part_rows=1)
+SMALL = {"part_rows": 1}
 
 
 @pytest.fixture(scope="module")
 def local(layouts, systems_file, tmp_path_factory):
     out = tmp_path_factory.mktemp("local") / "out"
-    infer_fleet(layouts["files"], systems_file, out, settings=SMALL)
+    infer_fleet(layouts["files"], systems_file, out, **SMALL)
     return out
 
 
@@ -46,7 +45,7 @@ def test_a_killed_worker_costs_its_part_and_no_more(layouts, systems_file, local
             layouts["files"],
             systems_file,
             out,
-            settings=SMALL,
+            **SMALL,
             engine="dask",
             scheduler=cluster.scheduler_address,
             tell=tell,
@@ -57,7 +56,7 @@ def test_a_killed_worker_costs_its_part_and_no_more(layouts, systems_file, local
 
 def test_a_cluster_of_its_own_gives_the_same_bytes(layouts, systems_file, local, tmp_path):
     out = tmp_path / "out"
-    infer_fleet(layouts["files"], systems_file, out, settings=SMALL, engine="dask", workers=1)
+    infer_fleet(layouts["files"], systems_file, out, **SMALL, engine="dask", workers=1)
     assert contents(out) == contents(local)
 
 

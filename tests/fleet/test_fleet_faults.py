@@ -19,9 +19,8 @@ from sunveil import infer
 from sunveil.cli import main
 from sunveil.engine import infer as infer_module
 from sunveil.errors import MeterError, ParameterError, SourceError
-from sunveil.estimates.inference_options import FleetSettings
 from sunveil.inference import fleet_part, infer_fleet
-from sunveil.meters import MeterOptions, read_meters
+from sunveil.meters import read_meters
 
 GOOD = ["a1", "a2", "a3", "b1", "b2", "b3"]
 
@@ -255,10 +254,8 @@ def test_a_fleet_without_a_clock_is_refused_before_anything_is_written(
     with pytest.raises(SourceError, match="option `timezone`"):
         infer_fleet(tmp_path / "fleet.parquet", systems_file, tmp_path / "out")
     assert not (tmp_path / "out").exists()
-    settings = FleetSettings(meters=MeterOptions(timezone="UTC"))
-    result = infer_fleet(
-        tmp_path / "fleet.parquet", systems_file, tmp_path / "out", settings=settings
-    )
+    settings = {"timezone": "UTC"}
+    result = infer_fleet(tmp_path / "fleet.parquet", systems_file, tmp_path / "out", **settings)
     assert result.inferred == 6
 
 
@@ -361,7 +358,7 @@ def test_systems_spread_over_months_of_csv_are_as_from_one_file(readings, system
     for month, rows in readings.groupby(readings["time"].dt.month):
         (fleet / f"{month:02}").mkdir(parents=True)
         rows.to_csv(fleet / f"{month:02}" / "meters.csv", index=False)
-    infer_fleet(fleet, systems_file, tmp_path / "parts", settings=FleetSettings(part_rows=1))
+    infer_fleet(fleet, systems_file, tmp_path / "parts", part_rows=1)
     assert estimates_of(tmp_path / "parts").equals(estimates_of(tmp_path / "whole"))
     assert len(estimates_of(tmp_path / "whole")) == 6
 
@@ -371,10 +368,8 @@ def test_a_declared_time_zone_goes_before_that_of_the_table(readings, tmp_path):
     readings.assign(time=local).to_parquet(tmp_path / "fleet.parquet", index=False)
     rows = "".join(f"{name},{lat},{lon},UTC\n" for name, (lat, lon) in PLACES.items())
     (tmp_path / "systems.csv").write_text("system_id,latitude,longitude,timezone\n" + rows)
-    given = FleetSettings(meters=MeterOptions(timezone="UTC-07:00"), clock="given")
-    infer_fleet(
-        tmp_path / "fleet.parquet", tmp_path / "systems.csv", tmp_path / "out", settings=given
-    )
+    given = {"timezone": "UTC-07:00", "clock": "given"}
+    infer_fleet(tmp_path / "fleet.parquet", tmp_path / "systems.csv", tmp_path / "out", **given)
     found = estimates_of(tmp_path / "out")
     assert all(
         abs(found.loc[name, "surface_azimuth"] - azimuth) < 5.0
@@ -391,7 +386,7 @@ def test_a_system_that_two_parts_came_upon_is_refused_and_no_other(
     rows.iloc[1000:].to_csv(fleet / "zz.csv", index=False)
     apart = "sunveil.fleet.run_plan.files_together"
     monkeypatch.setattr(apart, lambda paths, options: list(range(len(paths))))
-    infer_fleet(fleet, systems_file, tmp_path / "out", settings=FleetSettings(part_rows=1))
+    infer_fleet(fleet, systems_file, tmp_path / "out", part_rows=1)
     refused = refusals_of(tmp_path / "out")
     assert set(refused) == {"b1"}
     assert "join its readings" in refused["b1"][1]

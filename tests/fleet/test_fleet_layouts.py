@@ -9,7 +9,6 @@ import pyarrow.parquet as pq
 import pytest
 from fleet_folders import PLACES, PLANES, contents, estimates_of, long_frame, refusals_of
 
-from sunveil.estimates.inference_options import FleetSettings
 from sunveil.estimates.read_write import read_fleet
 from sunveil.inference import infer_fleet
 from sunveil.inference.infer import infer
@@ -17,7 +16,7 @@ from sunveil.meters import MeterOptions
 from sunveil.releases.fleet_releases import open_fleet
 
 # One part per system, where a layout lets a part be so small.
-SMALL = FleetSettings(part_rows=1)
+SMALL = {"part_rows": 1}
 
 
 def assert_close(found, there):
@@ -47,7 +46,7 @@ def test_every_layout_gives_the_same_estimates(layout, layouts, systems_file, re
 def test_parts_of_any_size_give_the_same_estimates(
     layout, layouts, systems_file, reference, tmp_path
 ):
-    result = infer_fleet(layouts[layout], systems_file, tmp_path / "out", settings=SMALL)
+    result = infer_fleet(layouts[layout], systems_file, tmp_path / "out", **SMALL)
     assert result.parts == len(PLANES)
     assert_close(estimates_of(tmp_path / "out"), estimates_of(reference))
 
@@ -65,10 +64,8 @@ def test_parquet_files_that_are_named_after_their_systems_need_no_column_of_them
 
 def test_a_large_file_is_cut_at_its_row_groups(readings, systems_file, reference, tmp_path):
     readings.to_parquet(tmp_path / "all.parquet", index=False, row_group_size=1000)
-    settings = FleetSettings(part_rows=3000)
-    result = infer_fleet(
-        tmp_path / "all.parquet", systems_file, tmp_path / "out", settings=settings
-    )
+    settings = {"part_rows": 3000}
+    result = infer_fleet(tmp_path / "all.parquet", systems_file, tmp_path / "out", **settings)
     assert 3 <= result.parts <= 6
     assert_close(estimates_of(tmp_path / "out"), estimates_of(reference))
 
@@ -80,8 +77,8 @@ def test_a_system_that_goes_on_in_the_next_file_is_one_system(
     for number, start in enumerate(range(0, len(readings), 4000)):
         part = readings.iloc[start : start + 4000]
         part.to_parquet(tmp_path / "fleet" / f"{number}.parquet", index=False)
-    settings = FleetSettings(part_rows=4000)
-    infer_fleet(tmp_path / "fleet", systems_file, tmp_path / "out", settings=settings)
+    settings = {"part_rows": 4000}
+    infer_fleet(tmp_path / "fleet", systems_file, tmp_path / "out", **settings)
     assert_close(estimates_of(tmp_path / "out"), estimates_of(reference))
 
 
@@ -131,14 +128,14 @@ def test_a_system_has_one_name_whatever_type_its_files_give_it(
     (tmp_path / "s.csv").write_text(
         "key,latitude,longitude\n7,39.742,-105.1727\n8.0,39.742,-105.1727\n"
     )
-    settings = FleetSettings(meters=MeterOptions(system_column="key"))
-    infer_fleet(
-        tmp_path / "fleet", tmp_path / "s.csv", tmp_path / "out", settings=settings, workers=1
-    )
+    settings = {"system_column": "key"}
+    infer_fleet(tmp_path / "fleet", tmp_path / "s.csv", tmp_path / "out", **settings, workers=1)
     found = read_fleet(tmp_path / "out")
     assert found.system_ids == ("7", "8")
     assert np.isfinite(found.dc_capacity_kw).all(), refusals_of(tmp_path / "out")
-    with open_fleet(tmp_path / "fleet", tmp_path / "s.csv", settings=settings, workers=1) as held:
+    with open_fleet(
+        tmp_path / "fleet", tmp_path / "s.csv", reading=MeterOptions(**settings), workers=1
+    ) as held:
         assert (list(held.about()), held.refused) == (["7", "8"], ())
 
 
@@ -165,8 +162,8 @@ def test_units_and_intervals_of_energy_are_understood(readings, systems_file, re
     frame = readings.rename(columns={"power_kw": "energy"})
     frame["energy"] = frame["energy"] * 1000.0
     frame.to_parquet(tmp_path / "energy.parquet", index=False)
-    settings = FleetSettings(meters=MeterOptions(power_unit="Wh"))
-    infer_fleet(tmp_path / "energy.parquet", systems_file, tmp_path / "out", settings=settings)
+    settings = {"power_unit": "Wh"}
+    infer_fleet(tmp_path / "energy.parquet", systems_file, tmp_path / "out", **settings)
     found, there = estimates_of(tmp_path / "out"), estimates_of(reference)
     np.testing.assert_allclose(found["dc_capacity_kw"], there["dc_capacity_kw"], rtol=1e-3)
 
@@ -183,8 +180,8 @@ def test_systems_of_different_years_are_placed_on_their_own(
     frame = long_frame({n: clear_power(*p, start=starts[n]) for n, p in PLANES.items()})
     frame["time"] += pd.Timedelta(hours=1)
     frame.to_parquet(tmp_path / "fleet.parquet", index=False)
-    settings = FleetSettings(meters=MeterOptions(label="end"))
-    infer_fleet(tmp_path / "fleet.parquet", systems_file, tmp_path / "out", settings=settings)
+    settings = {"label": "end"}
+    infer_fleet(tmp_path / "fleet.parquet", systems_file, tmp_path / "out", **settings)
     assert refusals_of(tmp_path / "out") == {}
     found, there = estimates_of(tmp_path / "out"), estimates_of(reference)
     np.testing.assert_allclose(found["surface_azimuth"], there["surface_azimuth"], atol=1.5)
@@ -196,8 +193,8 @@ def test_intervals_of_several_lengths_stand_side_by_side(clear_power, systems_fi
     lengths = {name: 15 if name < "b" else 30 for name in PLANES}
     frame = long_frame({n: clear_power(*p, minutes=lengths[n]) for n, p in PLANES.items()})
     frame.to_parquet(tmp_path / "fleet.parquet", index=False)
-    settings = FleetSettings(meters=MeterOptions(label="start"))
-    infer_fleet(tmp_path / "fleet.parquet", systems_file, tmp_path / "out", settings=settings)
+    settings = {"label": "start"}
+    infer_fleet(tmp_path / "fleet.parquet", systems_file, tmp_path / "out", **settings)
     assert refusals_of(tmp_path / "out") == {}
     found = estimates_of(tmp_path / "out")
     for name, (azimuth, tilt) in PLANES.items():

@@ -17,7 +17,6 @@ import pytest
 from fleet_folders import contents
 
 from sunveil.errors import SourceError, SunveilError
-from sunveil.estimates.inference_options import FleetSettings
 from sunveil.fleet.run_context import context_of
 from sunveil.fleet.run_plan import Part
 from sunveil.inference import infer_fleet
@@ -25,7 +24,7 @@ from sunveil.inference import workers as local
 from sunveil.inference.fleet_run import _opened
 from sunveil.inference.workers import refuse_unguarded, run_in_pool, run_local
 
-SMALL = FleetSettings(part_rows=1)
+SMALL = {"part_rows": 1}
 
 
 @pytest.fixture
@@ -51,7 +50,7 @@ def test_one_worker_and_two_write_the_same_bytes(layouts, systems_file, tmp_path
     # of files by system the next test shows it, whose run loses a worker
     for workers in (1, 2):
         out = tmp_path / str(workers)
-        infer_fleet(layouts["months"], systems_file, out, settings=SMALL, workers=workers)
+        infer_fleet(layouts["months"], systems_file, out, **SMALL, workers=workers)
     assert contents(tmp_path / "1") == contents(tmp_path / "2")
 
 
@@ -70,7 +69,7 @@ def test_a_killed_worker_costs_what_it_was_working_on_and_no_more(layouts, syste
             layouts["files"],
             systems_file,
             tmp_path / name,
-            settings=SMALL,
+            **SMALL,
             workers=1 if told is None else 2,
             tell=told,
         )
@@ -123,7 +122,6 @@ import signal, sys, time
 from pathlib import Path
 from types import ModuleType
 
-from sunveil.estimates.inference_options import FleetSettings
 
 from sunveil.inference.fleet_run import infer_fleet
 
@@ -133,7 +131,7 @@ local.SMALL_FLEET = 0
 local.compile_before_workers = lambda **_: None  # these tests' own process has compiled them
 signal.signal(signal.SIGINT, signal.default_int_handler)  # what runs in the background ignores it
 {guard}
-    infer_fleet(*sys.argv[1:4], settings=FleetSettings(part_rows=1), workers=2, tell={tell})
+    infer_fleet(*sys.argv[1:4], part_rows=1, workers=2, tell={tell})
 """
 # in short naps: an interrupt just before a long one begins would not end it
 STOPPED = (

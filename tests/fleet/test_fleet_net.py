@@ -11,13 +11,11 @@ import pytest
 from fleet_folders import PLACES, estimates_of, refusals_of, write_systems
 
 from sunveil.cli import main
-from sunveil.estimates.inference_options import FleetSettings
 from sunveil.inference import fleet_part as fleet_task
 from sunveil.inference import infer_fleet
 from sunveil.inference.infer import infer
-from sunveil.meters import MeterOptions
 
-NET = FleetSettings(meters=MeterOptions(net=True))
+NET = {"net": True}
 HOMES = ["a1", "a3"]
 
 
@@ -49,7 +47,7 @@ def homes_file(tmp_path_factory):
 def reference(signed, homes_file, tmp_path_factory):
     folder = tmp_path_factory.mktemp("net")
     signed.to_parquet(folder / "fleet.parquet", index=False)
-    infer_fleet(folder / "fleet.parquet", homes_file, folder / "out", settings=NET)
+    infer_fleet(folder / "fleet.parquet", homes_file, folder / "out", **NET)
     return folder / "out"
 
 

@@ -9,7 +9,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from sunveil.estimates.inference_options import FleetSettings
+from sunveil.estimates.inference_options import InferOptions
 from sunveil.fleet import run_plan
 from sunveil.fleet.file_layouts import (
     Columns,
@@ -28,6 +28,7 @@ from sunveil.fleet.run_plan import (
     find_order,
     fingerprint,
     make_plan,
+    run_settings,
 )
 from sunveil.fleet.systems_table import read_systems
 from sunveil.meters import MeterOptions
@@ -64,9 +65,9 @@ def source_of(count, each, *, groups=1):
 
 def plan_of(tmp_path, source, count, *, order=FileOrder.SORTED, across=False, **settings):
     systems = systems_of(tmp_path, count, across=across)
-    choices = FleetSettings(**settings)
-    cells = find_cells(systems, choices.cell)
-    return make_plan(source, systems, choices, ordering=FleetOrder(order), cells=cells)
+    assumed = run_settings(MeterOptions(), InferOptions(), **settings)
+    cells = find_cells(systems, assumed["cell_degrees"])
+    return make_plan(source, systems, assumed, ordering=FleetOrder(order), cells=cells)
 
 
 def test_a_cells_sky_is_that_of_the_middle_of_its_places(tmp_path):
@@ -171,16 +172,19 @@ def test_systems_in_several_files_are_brought_together_first(tmp_path):
 
 
 def test_the_fingerprint_changes_with_all_that_decides_the_result(tmp_path, monkeypatch):
-    source, systems, settings = source_of(100, 10), systems_of(tmp_path, 100), FleetSettings()
+    source, systems = source_of(100, 10), systems_of(tmp_path, 100)
+    settings = run_settings(MeterOptions(), InferOptions())
     mark = fingerprint(source, systems, settings)
-    assert mark == fingerprint(source, systems, FleetSettings())
+    assert mark == fingerprint(source, systems, run_settings(MeterOptions(), InferOptions()))
+    albedo = run_settings(MeterOptions(), InferOptions(albedo=0.3))
+    label = run_settings(MeterOptions(label="end"), InferOptions())
     newer = replace(source, files=(replace(source.files[0], modified=2), *source.files[1:]))
     others = [
         fingerprint(newer, systems, settings),
         fingerprint(replace(source, files=source.files[1:]), systems, settings),
         fingerprint(source, systems_of(tmp_path, 90), settings),
-        fingerprint(source, systems, replace(settings, albedo=0.3)),
-        fingerprint(source, systems, replace(settings, meters=MeterOptions(label="end"))),
+        fingerprint(source, systems, albedo),
+        fingerprint(source, systems, label),
     ]
     for identity in (("0.0.0", "1"), (IDENTITY[0], "another")):
         monkeypatch.setattr(run_plan, "IDENTITY", identity)
@@ -202,7 +206,11 @@ def test_planning_looks_at_footers_alone(readings, systems_file, tmp_path):
     ordering = find_order(source, systems)
     assert ordering.order is FileOrder.SORTED
     plan = make_plan(
-        source, systems, FleetSettings(), ordering=ordering, cells=find_cells(systems, 0.1)
+        source,
+        systems,
+        run_settings(MeterOptions(), InferOptions()),
+        ordering=ordering,
+        cells=find_cells(systems, 0.1),
     )
     assert plan.parts[0].systems == len(systems)
 

@@ -27,11 +27,13 @@ from sunveil.estimates import (
 from sunveil.estimates.columns import Number, OptionalNumber, objects
 from sunveil.estimates.estimates_table import ESTIMATES, KINDS, write_table
 from sunveil.estimates.flags_and_quality import flag_bits
-from sunveil.estimates.inference_options import FleetSettings
+from sunveil.estimates.inference_options import InferOptions
 from sunveil.estimates.planes_and_intervals import ClockStep
 from sunveil.estimates.read_write import FleetRows, read_assumptions, read_fleet
+from sunveil.fleet.run_plan import run_settings
 from sunveil.fleet.systems_table import SystemTable
 from sunveil.inference.fleet_part import estimates_table
+from sunveil.meters import MeterOptions
 from sunveil.site import Losses, Mount, Plane
 
 HEADER = "system_id,surface_azimuth,surface_tilt,dc_capacity_kw"
@@ -256,11 +258,12 @@ def test_columns_of_unequal_length_are_refused():
 
 
 def test_what_a_run_assumed_is_read_from_what_it_wrote_of_itself(tmp_path):
-    settings = FleetSettings(losses=Losses(system=0.1), albedo=0.3, mount=Mount.ROOF)
-    (tmp_path / "run.json").write_text(json.dumps({"settings": settings.to_dict()}))
+    options = InferOptions(losses=Losses(system=0.1), albedo=0.3, mount=Mount.ROOF)
+    settings = run_settings(MeterOptions(), options)
+    (tmp_path / "run.json").write_text(json.dumps({"settings": settings}))
     found = read_assumptions(tmp_path)
     assert found == Assumptions(
-        settings.losses, 0.3, "perez-driesse", "clearsky", "default", settings.mount
+        options.losses, 0.3, "perez-driesse", "clearsky", "default", options.mount
     )
     (tmp_path / "run.json").write_text("{}")
     with pytest.raises(SourceError, match="does not say"):

@@ -13,13 +13,12 @@ import pytest
 from fleet_folders import contents, copy_of, write_systems
 
 from sunveil.errors import ParameterError, SourceError
-from sunveil.estimates.inference_options import FleetSettings
 from sunveil.estimates.read_write import read_fleet
 from sunveil.fleet import run_plan
 from sunveil.fleet.run_plan import IDENTITY
 from sunveil.inference import fleet_run, infer_fleet
 
-SMALL = FleetSettings(part_rows=1)
+SMALL = {"part_rows": 1}
 
 
 class Stopped(Exception):
@@ -53,33 +52,29 @@ def test_a_run_killed_at_any_instant_ends_as_if_it_had_not_been(
 def test_only_what_was_not_finished_is_done_again(layouts, systems_file, tmp_path):
     out = tmp_path / "out"
     with pytest.raises(Stopped):
-        infer_fleet(
-            layouts["files"], systems_file, out, settings=SMALL, workers=1, tell=stop_after(2)
-        )
+        infer_fleet(layouts["files"], systems_file, out, **SMALL, workers=1, tell=stop_after(2))
     kept = {path: path.stat().st_mtime_ns for path in (out / "estimates").iterdir()}
     assert len(kept) == 2
     told = []
-    result = infer_fleet(layouts["files"], systems_file, out, settings=SMALL, tell=told.append)
+    result = infer_fleet(layouts["files"], systems_file, out, **SMALL, tell=told.append)
     assert (result.resumed, result.parts, result.inferred) == (2, 6, 6)
     assert {path: path.stat().st_mtime_ns for path in kept} == kept
     assert told[0].done == 3
     assert told[-1].done == told[-1].total == 6
-    again = infer_fleet(layouts["files"], systems_file, out, settings=SMALL)
+    again = infer_fleet(layouts["files"], systems_file, out, **SMALL)
     assert again.resumed == 6
 
 
 def test_a_part_that_is_not_whole_is_done_again(layouts, systems_file, tmp_path):
     out = tmp_path / "out"
     with pytest.raises(Stopped):
-        infer_fleet(
-            layouts["files"], systems_file, out, settings=SMALL, workers=1, tell=stop_after(3)
-        )
+        infer_fleet(layouts["files"], systems_file, out, **SMALL, workers=1, tell=stop_after(3))
     (torn, *_) = sorted((out / "estimates").iterdir())
     torn.write_bytes(torn.read_bytes()[:100])
     (out / "estimates" / ".part-00001.parquet.abcd.part").write_bytes(b"left by a kill")
-    result = infer_fleet(layouts["files"], systems_file, out, settings=SMALL)
+    result = infer_fleet(layouts["files"], systems_file, out, **SMALL)
     assert (result.resumed, result.inferred) == (2, 6)
-    infer_fleet(layouts["files"], systems_file, tmp_path / "whole", settings=SMALL)
+    infer_fleet(layouts["files"], systems_file, tmp_path / "whole", **SMALL)
     assert contents(out) == contents(tmp_path / "whole")
 
 
@@ -90,7 +85,7 @@ def test_other_inputs_are_refused_unless_the_run_is_thrown_away(layouts, systems
     before = contents(out)
     changes = [
         (fleet, write_systems(tmp_path / "s.csv", {"a1": (39.7, -105.0)}), {}),
-        (fleet, systems_file, {"settings": FleetSettings(albedo=0.3)}),
+        (fleet, systems_file, {"albedo": 0.3}),
     ]
     for readings, systems, change in changes:
         with pytest.raises(ParameterError, match="option `restart`"):
@@ -115,7 +110,7 @@ def test_a_folder_with_other_things_in_it_is_left_alone(layouts, systems_file, t
 def test_two_runs_never_write_one_folder_at_once(layouts, systems_file, tmp_path):
     def nested(progress):
         with pytest.raises(ParameterError, match="another run"):
-            infer_fleet(layouts["files"], systems_file, tmp_path / "out", settings=SMALL)
+            infer_fleet(layouts["files"], systems_file, tmp_path / "out", **SMALL)
         raise Stopped
 
     with pytest.raises(Stopped):
@@ -123,7 +118,7 @@ def test_two_runs_never_write_one_folder_at_once(layouts, systems_file, tmp_path
             layouts["files"],
             systems_file,
             tmp_path / "out",
-            settings=SMALL,
+            **SMALL,
             workers=1,
             tell=nested,
         )
@@ -136,15 +131,15 @@ def test_a_run_of_another_engine_is_not_taken_up(
     out = tmp_path / "out"
     given = layouts["files"], systems_file, out
     if finished:
-        infer_fleet(*given, settings=SMALL)
+        infer_fleet(*given, **SMALL)
     else:
         with pytest.raises(Stopped):
-            infer_fleet(*given, settings=SMALL, workers=1, tell=stop_after(2))
+            infer_fleet(*given, **SMALL, workers=1, tell=stop_after(2))
     before = contents(out)
     for module in (run_plan, fleet_run):
         monkeypatch.setattr(module, "IDENTITY", (IDENTITY[0], "another"))
     with pytest.raises(ParameterError, match=r"another version of Sunveil \(.*option `restart`"):
-        infer_fleet(*given, settings=SMALL)
+        infer_fleet(*given, **SMALL)
     assert contents(out) == before
 
 

@@ -11,7 +11,7 @@ import pytest
 import pytz
 
 from sunveil.errors import ParameterError
-from sunveil.meters import Record
+from sunveil.meters import MeterOptions, Record
 from sunveil.meters.dataframes import frame_of, record_of, series_of
 
 INDEX = pd.date_range("2024-06-01", periods=288, freq="30min", tz="UTC", name="time")
@@ -24,6 +24,7 @@ def polars_frame() -> pl.DataFrame:
     return pl.DataFrame({"time": INDEX.to_pydatetime().tolist(), "roof": POWER.to_numpy()})
 
 
+START = MeterOptions(label="start")
 WAYS = {
     "series": lambda: (POWER, None),
     "frame by its index": lambda: (POWER.to_frame(), None),
@@ -43,31 +44,31 @@ WAYS = {
 def test_readings_are_the_same_whatever_they_come_in(way):
     readings, times = WAYS[way]()
     # numpy's times and lists of them without a zone are in the zone that is given
-    found = record_of(readings, times=times, label="start", timezone="UTC")
-    expected = record_of(POWER, label="start")
+    found = record_of(readings, MeterOptions(label="start", timezone="UTC"), times=times)
+    expected = record_of(POWER, START)
     assert np.array_equal(found.times, expected.times)
     assert np.array_equal(found.power_kw, expected.power_kw)
 
 
 def test_names_come_along():
-    assert record_of(POWER).system_id == "roof"
-    assert record_of(polars_frame()).system_id == "roof"
-    assert record_of(POWER.to_numpy(), times=INDEX).system_id == "system"
-    assert record_of(POWER, system_id="barn").system_id == "barn"
+    assert record_of(POWER, START).system_id == "roof"
+    assert record_of(polars_frame(), START).system_id == "roof"
+    assert record_of(POWER.to_numpy(), START, times=INDEX).system_id == "system"
+    assert record_of(POWER, START, system_id="barn").system_id == "barn"
 
 
 def test_a_file_of_one_system_is_read(tmp_path):
     path = tmp_path / "roof.csv"
     POWER.rename("power_kw").to_csv(path)
     for given in (path, str(path)):
-        found = record_of(given, label="start")
+        found = record_of(given, START)
         assert isinstance(found, Record)
         assert found.system_id == "roof"
-    assert record_of(found) is found
+    assert record_of(found, START) is found
     two = pd.concat([POWER.reset_index().assign(system_id=name) for name in "ab"])
     two.rename(columns={"roof": "power_kw"}).to_csv(path, index=False)
     with pytest.raises(ParameterError, match="has 2 systems, and one is inferred here: read them"):
-        record_of(path)
+        record_of(path, START)
 
 
 @pytest.mark.parametrize(
@@ -76,14 +77,16 @@ def test_a_file_of_one_system_is_read(tmp_path):
     ids=["text", "zoneinfo", "pytz"],
 )
 def test_zones_are_kept_by_their_names(zone):
-    assert record_of(POWER.tz_localize(None), timezone=zone).timezone == "America/Denver"
+    assert (
+        record_of(POWER.tz_localize(None), MeterOptions(timezone=zone)).timezone == "America/Denver"
+    )
 
 
 @pytest.mark.parametrize(
     "zone", [dt.timezone(dt.timedelta(hours=-7)), pytz.FixedOffset(-420), "UTC-07:00"]
 )
 def test_offsets_are_zones_too(zone):
-    assert record_of(POWER.tz_localize(None), timezone=zone).timezone == "UTC-07:00"
+    assert record_of(POWER.tz_localize(None), MeterOptions(timezone=zone)).timezone == "UTC-07:00"
 
 
 @pytest.mark.parametrize(
@@ -105,7 +108,7 @@ def test_offsets_are_zones_too(zone):
 )
 def test_what_cannot_be_taken_is_said_with_what_to_give(readings, times, words):
     with pytest.raises(ParameterError, match=words):
-        record_of(readings, times=times)
+        record_of(readings, START, times=times)
 
 
 def test_a_frame_that_speaks_arrow_is_taken_as_pandas():

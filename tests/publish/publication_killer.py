@@ -9,7 +9,6 @@ from pathlib import Path
 
 from roof_fleets import TERMS
 
-from sunveil.estimates.inference_options import FleetSettings
 from sunveil.ledger import Ledger
 from sunveil.ledger.hash_chain import HighWaterMarks
 from sunveil.publish.publisher import Publisher
@@ -31,10 +30,10 @@ def main(where: str, fleet: str, systems: str, work: str, draws: str) -> None:
         return real(*args, **options)
 
     fleet_releases.draw_release = watched
-    settings = FleetSettings(part_rows=1)
+    settings = {"part_rows": 1}
     with (
         Ledger(where, marks=HighWaterMarks(Path(where + ".mark"))) as ledger,
-        open_fleet(fleet, systems, settings=settings, work=work) as opened,
+        open_fleet(fleet, systems, **settings, work=work) as opened,
     ):
         Publisher(ledger, "d").publish(SystemRows(opened, TERMS))
 

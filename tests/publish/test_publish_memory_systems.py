@@ -16,7 +16,7 @@ from sunveil.publication import write_publication
 from sunveil.publish.publisher import Publisher
 from sunveil.publish.system_rows import SystemRows
 from sunveil.releases import Choices, fleet_releases, release
-from sunveil.releases.fleet_releases import MemorySystems, ReleaseTerms
+from sunveil.releases.fleet_releases import MemorySystems, ReleaseTerms, release_systems
 from sunveil.releases.score_kernels import Capacities
 from sunveil.weather import clearsky
 
@@ -237,3 +237,15 @@ def test_the_rows_can_be_written_as_a_folder_with_orange_button(publish, tmp_pat
     write_publication(tmp_path / "out", found)
     told = json.loads((tmp_path / "out" / "systems.orange-button.json").read_text())
     assert len(told["PVSystems"]) == 5
+
+
+def test_each_release_is_counted_and_their_frame_is_made_once(records, weather, monkeypatch):
+    real, frames, counted = fleet_releases.make_frame, [], []
+    monkeypatch.setattr(
+        fleet_releases, "make_frame", lambda *a, **o: frames.append(1) or real(*a, **o)
+    )
+    terms = ReleaseTerms.of(Days(1), 1.0, choices=CHOICES)
+    systems = MemorySystems(records, lambda _: weather)
+    release_systems(systems, terms=terms, on_progress=lambda *each: counted.append(each))
+    assert counted == [(done, 5) for done in range(1, 6)]
+    assert len(frames) == 1

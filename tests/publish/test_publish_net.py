@@ -13,7 +13,6 @@ from plot_makers import pair_of
 from sunveil.cli import main
 from sunveil.errors import ParameterError
 from sunveil.estimates import Flag, HouseholdEstimate
-from sunveil.estimates.inference_options import FleetSettings
 from sunveil.estimates.read_write import read_fleet
 from sunveil.fleet.open import record_of
 from sunveil.ledger import Ledger, Promise
@@ -62,8 +61,7 @@ def opened(readings, tmp_path):
         rows = [f"a{number},39.742,-105.1727,{kind}" for number, kind in enumerate(kinds, 1)]
         table = tmp_path / "systems.csv"
         table.write_text("\n".join(["system_id,latitude,longitude,metering", *rows]) + "\n")
-        settings = FleetSettings(meters=MeterOptions(**options))
-        return open_fleet(readings, table, settings=settings, workers=1)
+        return open_fleet(readings, table, reading=MeterOptions(**options), workers=1)
 
     return make
 

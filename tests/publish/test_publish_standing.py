@@ -11,7 +11,6 @@ from roof_fleets import CHOICES, PLANES, TERMS, long_frame, write_readings, writ
 from sqlalchemy import create_engine, text
 
 from sunveil.errors import BudgetExceeded, LedgerConflict, ParameterError
-from sunveil.estimates.inference_options import FleetSettings
 from sunveil.ledger import Ledger, Promise
 from sunveil.ledger import statements as ledger_rows
 from sunveil.ledger.hash_chain import HighWaterMarks
@@ -233,17 +232,17 @@ def test_of_a_fleet_only_new_systems_are_scored_and_others_need_no_readings(
         name: clear_power(*PLANES[name], start="2019-03-10", days=12) for name in ("a1", "b1", "b2")
     }
     frame = long_frame(roofs)
-    settings = FleetSettings(part_rows=1)
+    settings = {"part_rows": 1}
     homes = [SystemHome(name, f"home-{name}") for name in roofs]
     few = frame[frame.system_id != "b2"]
     table = write_systems(tmp_path / "few.csv", ["a1", "b1"])
-    with open_fleet(write_readings(tmp_path / "1", few), table, settings=settings) as one:
+    with open_fleet(write_readings(tmp_path / "1", few), table, **settings) as one:
         first = Publisher(ledger, "d", homes=homes).publish(SystemRows(one, TERMS, standing=True))
     # the next year's readings are those of the new system alone
     late = frame[frame.system_id == "b2"].copy()
     late["time"] += pd.Timedelta(days=364)
     table = write_systems(tmp_path / "all.csv", ["a1", "b1", "b2"])
-    with open_fleet(write_readings(tmp_path / "2", late), table, settings=settings) as two:
+    with open_fleet(write_readings(tmp_path / "2", late), table, **settings) as two:
         assert [part.size for part in two.only(["b2"]).parts(TERMS)] == [1]
         second = Publisher(ledger, "d", homes=homes).publish(SystemRows(two, TERMS, standing=True))
     assert set(first.tables[0].rows) < set(second.tables[0].rows)
@@ -255,7 +254,7 @@ def test_some_of_a_fleet_have_frames_and_parts_of_their_own(clear_power, tmp_pat
     roofs["a2"] = roofs["a2"].iloc[48:]
     folder = write_readings(tmp_path / "r", long_frame(roofs))
     table = write_systems(tmp_path / "s.csv", roofs)
-    with open_fleet(folder, table, settings=FleetSettings(part_rows=1)) as fleet:
+    with open_fleet(folder, table, part_rows=1) as fleet:
         some = fleet.only({"a2"})
         assert (len(some), list(some.about())) == (1, ["a2"])
         (whole,), (own,) = fleet.roster.time_grids.values(), some.roster.time_grids.values()

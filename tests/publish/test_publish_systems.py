@@ -20,7 +20,6 @@ from roof_fleets import (
 )
 
 from sunveil.errors import BudgetExceeded, ParameterError, SourceError
-from sunveil.estimates.inference_options import FleetSettings
 from sunveil.fleet.open import HeldRecord
 from sunveil.ledger import Ledger, Promise
 from sunveil.ledger.hash_chain import HighWaterMarks
@@ -71,8 +70,7 @@ def charges(ledger, dataset="d"):
 
 
 def opened(fleet, systems, **options):
-    settings = FleetSettings(part_rows=1, **options.pop("settings", {}))
-    return open_fleet(fleet, systems, settings=settings, **options)
+    return open_fleet(fleet, systems, part_rows=1, **options)
 
 
 def kinds(opened_fleet):
@@ -143,9 +141,9 @@ def test_asked_again_the_kept_answer_comes_back_whatever_the_layout(
     with opened(fleet, systems) as one:
         first = Publisher(ledger, "d").publish(SystemRows(one, TERMS))
     monkeypatch.setattr(fleet_releases, "draw_release", lambda *_, **__: pytest.fail("drawn"))
-    label = {"meters": MeterOptions(label="start")}
+    label = MeterOptions(label="start")
     for path in write_layouts(tmp_path / "layouts", frame):
-        with opened(path, systems, settings=label) as other:
+        with opened(path, systems, reading=label) as other:
             assert other.refused == ()
             again = Publisher(ledger, "d").publish(SystemRows(other, TERMS))
             assert Publisher(ledger, "d").plan(SystemRows(other, TERMS)).kept

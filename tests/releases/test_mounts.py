@@ -18,6 +18,7 @@ from sunveil.releases.prior_and_votes import (
     PlanePairs,
     SingleAxisTrackers,
     mount_offsets,
+    sun_angles,
 )
 from sunveil.releases.release import draw_release, release
 from sunveil.releases.score_kernels import Capacities
@@ -80,7 +81,7 @@ def test_a_tracker_follows_the_sun_and_lies_flat_without():
     # due east at 45 degrees, low in the east, and below the horizon
     low = np.radians(5.0)
     sun = np.array([[0.5**0.5, 0.0, 0.5**0.5], [np.cos(low), 0.0, np.sin(low)], [0.0, 0.6, -0.8]])
-    eager, shy = (trackers.normals(number, sun) for number in (0, 1))
+    eager, shy = (trackers.normals(number, *sun_angles(sun)) for number in (0, 1))
     np.testing.assert_allclose(eager[0], sun[0], atol=1e-9)
     np.testing.assert_allclose(np.degrees(np.arccos(eager[1, 2])), 55.0)
     assert np.degrees(np.arccos(shy[1, 2])) < 15.0

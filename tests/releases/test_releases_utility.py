@@ -11,8 +11,8 @@ from sunveil.errors import ParameterError
 from sunveil.plots import plot_utility
 from sunveil.plots.style import loose_figure
 from sunveil.releases import Choices
-from sunveil.releases.expected_errors import Curve, KnownSystem, simulated_systems, utility_curves
 from sunveil.releases.score_kernels import Capacities
+from sunveil.releases.utility_curves import Curve, KnownSystem, simulated_systems, utility_curves
 from sunveil.site import Site
 
 EPSILONS = (0.05, 0.5, 5.0)

@@ -80,7 +80,7 @@ def test_an_auditor_reads_the_ledger_and_nothing_else(running):
     for name in ("ledger.json", "ledger.csv"):
         assert page.get(f"/curator/datasets/roofs/{name}").status_code == 200
     text = page.get("/curator/datasets/roofs/ledger").text
-    assert "The promise: nothing that is ever published depends on" in text
+    assert "Privacy guarantee: differential privacy per household" in text
     for path in ("", "/estimates", "/systems", "/promise", "/analysts"):
         assert page.get(f"/curator/datasets/roofs{path}").status_code == 403
         assert f'href="/curator/datasets/roofs{path}"' not in text
@@ -240,7 +240,7 @@ def test_a_new_password_needs_the_old_one_and_ends_all_other_sessions(running):
     assert "easily guessed" in weak.text
     done = post(here, f"{path}/password", page=path, old=PASSWORD, new=NEW)
     assert done.headers["location"] == f"{path}?changed=1"
-    assert "Your password is changed" in here.get(f"{path}?changed=1").text
+    assert "Your password was changed" in here.get(f"{path}?changed=1").text
     assert there.get("/curator").status_code == 303
     assert log_in(running, "petra").answer.status_code == 403
     assert log_in(running, "petra", NEW).answer.status_code == 303
@@ -363,7 +363,7 @@ def test_curators_choose_scope_and_time_of_tokens(running):
     page = running.curator("carl")
     fields = {"analyst": "ann", "days": "7", "scope": "read"}
     made = post(page, "/curator/analysts/token", page="/curator/analysts", **fields)
-    assert "works for 7 days" in made.text
+    assert "valid for 7 days" in made.text
     token_id = re.search(r"sv_([0-9a-f]{16})_", made.text)[1]
     with running.service.store.changing() as connection:
         row = token_row(connection, token_id)

@@ -101,14 +101,14 @@ def test_advice_was_tried_and_keeps_its_word(service):
         assert each.affordable == (again.cost <= 3.0)
     best = found.advice[0]
     assert best.verdict is ErrorVerdict.USEFUL
-    assert best.words == "with only sectors, 4 sectors, the whole fleet instead of groups"
+    assert best.words == "direction only, 4 sectors, the whole fleet, no groups"
     assert best.question.epsilon == 0.15
 
 
 def test_a_larger_epsilon_is_the_smallest_of_the_ladder_that_helps(service):
     asked = TotalsQuestion(kind="totals", epsilon=0.15)
     (best, *_) = plan(service, asked).advice
-    assert best.words == "with ε = 1"
+    assert best.words == "ε = 1"
     half = asked.model_copy(update={"epsilon": 0.5})
     assert plan(service, half).verdict is ErrorVerdict.ROUGH
     far = QuantilesQuestion(kind="quantiles", epsilon=0.01, group_by="feeder")

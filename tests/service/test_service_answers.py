@@ -24,10 +24,11 @@ from sunveil.meters import MeterOptions, read_meters
 from sunveil.meters.schema_files import schema_digest
 from sunveil.privacy import Days, Readings, System
 from sunveil.publish import fleet_tables
-from sunveil.service.analyst.asking import ABOUT, TABLE_WORDS, promise_sentences
+from sunveil.service.analyst.asking import ABOUT, TABLE_WORDS
 from sunveil.service.analyst.figures import NOISE_LEGEND, figures_of
 from sunveil.service.app import open_service
 from sunveil.service.page_rendering import figure_json
+from sunveil.service.promise_text import promise_sentences
 from sunveil.service.question_data import Data
 from sunveil.service.questions import (
     KINDS,
@@ -124,19 +125,19 @@ def test_nothing_in_a_figure_can_end_its_element():
 
 @pytest.mark.parametrize(
     ("unit", "word"),
-    [(System(), "ever recorded"), (Days(1), "any one day"), (Days(7), "any 7 days"),
-     (Readings(1), "any one reading"), (Readings(9), "any 9 readings")],
+    [(System(), "entire record"), (Days(1), "any one day"), (Days(7), "any 7 days"),
+     (Readings(1), "Any one reading"), (Readings(9), "Any 9 readings")],
 )  # fmt: skip
 def test_a_promise_is_told_in_plain_words(unit, word):
     said = promise_sentences(Promise(unit, 2.0))
     assert word in said[0]
     assert "7.39" in said[0]
-    assert len(said) == 2
+    assert len(said) == (3 if unit == System() else 4)
 
 
 def test_the_weak_points_of_a_promise_are_told_too():
     said = " ".join(promise_sentences(Promise(System(), 10.0, 1e-6, ("paper",))))
-    assert "at most 22,000 times (ε = 10) what it would be otherwise, plus 1e-06" in said
+    assert "at most 22,000 times (ε = 10) its value without them, plus 1e-06" in said
     assert "with a probability" not in said
     assert "paper" in said
 
@@ -259,7 +260,7 @@ def test_errors_of_single_systems_shown_before_a_promise_are_those_that_a_plan_s
     new_curator(running.service)
     fields = {"protect": "days", "k": 1, "epsilon": 8.0, "delta": 0.0, "meters": 1}
     page = running.curator().get("/curator/datasets/new/promise", params=fields).text
-    assert ("do not say whether timestamps mark" in page) is (not label)
+    assert ("whose timestamps may mark" in page) is (not label)
     rows = re.findall(r'<tr>(<th scope="row">.*?)</tr>', page)
     rows = [[text.strip("±°% ") for text in re.findall(r">([^<>]+)</t[dh]>", row)] for row in rows]
     assert [row[:2] for row in rows] == [["1", "8"], ["5", "1.6"], ["20", "0.4"]]
@@ -329,7 +330,7 @@ def test_the_pages_show_every_kind_and_refuse_what_is_none(served):
         ({"epsilon": "much"}, "Privacy loss"),
         ({"epsilon": "0"}, "Privacy loss"),
         ({"epsilon": "nan"}, "Privacy loss"),
-        ({"clip_kw": "1e9"}, "Largest capacity"),
+        ({"clip_kw": "1e9"}, "Cap on capacity"),
         ({"percents": "50, x"}, "Percentiles"),
     ],
 )

@@ -25,9 +25,11 @@ from service_makers import running as running_service
 
 from sunveil.cli import cli
 from sunveil.errors import SourceError
-from sunveil.estimates.inference_options import FleetSettings
+from sunveil.estimates.inference_options import InferOptions
+from sunveil.fleet.run_plan import run_settings
 from sunveil.ledger import Promise, Question
 from sunveil.ledger.promises import SystemHome
+from sunveil.meters import MeterOptions
 from sunveil.privacy import Days, Guarantee, System
 from sunveil.privacy.guarantees import from_nano, unit_name
 from sunveil.publish.publisher import read_households
@@ -155,7 +157,7 @@ def taken(start) -> Running:
         ({"meters": ("../a.csv", READINGS)}, 422, "leads out of its folder"),
         ({"systems": ("s.csv", b"a,b\n1,2\n")}, 422, "no column of systems"),
         ({"systems": ("s.csv", SYSTEMS[:36])}, 422, "names no system"),
-        ({"title": ""}, 422, "give the dataset a name"),
+        ({"title": "x" * 121}, 422, "give the dataset a name"),
         ({"title": "屋根"}, 422, "letter from a to z"),
         ({"title": "Taken"}, 422, "a dataset named taken already"),
     ],
@@ -536,10 +538,10 @@ def test_a_promise_is_previewed_in_plain_words_and_spends_nothing(fleet):
     asked = "protect=days&k=7&epsilon=1&delta=1e-6&allow=paper"
     answer = client.get(f"/curator/datasets/roofs/promise?{asked}")
     page = text_of(answer)
-    assert "did on any 7 days changes the probability of any set of answers" in page
-    assert "to at most 2.72 times what it would be otherwise, plus 1e-06" in page
-    assert "It does not hide how a household's panels face" in page
-    assert "holds only if its assumption" in page
+    assert "on any 7 days change the probability of any set of answers" in page
+    assert "to at most 2.72 times (ε = 1) its value without them, plus 1e-06" in page
+    assert "Orientation and size of a household's panels are not protected" in page
+    assert "depends on an assumption about the data" in page
     assert 'id="tables-data"' in answer.text
     assert 'id="systems-data"' in answer.text
     assert fleet.service.ledger.names() == []
@@ -644,7 +646,7 @@ def test_a_promise_is_made_once_and_for_ever(serve):
         "/curator/datasets/roofs/promise",
         data={"csrf": csrf(client, "/curator"), "protect": "system", "epsilon": "9", "sure": "yes"},
     )
-    assert (again.status_code, "is never changed" in text_of(again)) == (422, True)
+    assert (again.status_code, "can never be changed" in text_of(again)) == (422, True)
     assert running.service.ledger.dataset("roofs").promise.epsilon == 0.5
 
 
@@ -798,7 +800,7 @@ def test_nobody_is_invited_before_the_promise(serve):
     running = serve()
     inferred(running)
     client = login(running)
-    assert "once the promise is made" in text_of(client.get("/curator/datasets/roofs/analysts"))
+    assert "before inviting analysts" in text_of(client.get("/curator/datasets/roofs/analysts"))
     answer = post(client, "/curator/datasets/roofs/invite", page="/curator", analyst="a", share="1")
     assert answer.status_code == 409
 
@@ -846,7 +848,7 @@ def test_the_ledger_names_what_was_published(served):
     question = {"kind": "totals", "epsilon": 0.5}
     served.api().post("/datasets/roofs/releases", json=question, headers=key()).raise_for_status()
     page = text_of(login(served).get("/curator/datasets/roofs/ledger"))
-    assert re.search(r"ann .*Totals.*: fleet-tables about all systems at ε = 0.5", page)
+    assert re.search(r"ann .*Total capacity.*: fleet-tables about all systems at ε = 0.5", page)
 
 
 def test_a_ledger_that_was_changed_is_shown_to_be_so(serve):
@@ -938,7 +940,7 @@ def test_the_fit_of_a_system_is_computed_from_its_readings(serve, clear_power, g
         f"system_id,latitude,longitude,altitude,timezone\nother,{place}\nmine,{place}\n"
     )
     (folder / "inferred").mkdir()
-    assumed = {"settings": FleetSettings().to_dict()}
+    assumed = {"settings": run_settings(MeterOptions(), InferOptions())}
     (folder / "inferred" / "run.json").write_text(json.dumps(assumed))
     if layout == "lists":
         lists = {

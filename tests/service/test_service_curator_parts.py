@@ -45,9 +45,9 @@ from sunveil.service.curator.promises import (
     asker_totals,
     describe_entry,
     parse_promise,
-    promise_sentences,
 )
 from sunveil.service.curator.results import EstimateFilter, FleetResults, csv_lines
+from sunveil.service.promise_text import promise_sentences
 from sunveil.service.upload_checks import preview
 
 # -- what a promise would be worth
@@ -84,7 +84,7 @@ def test_more_privacy_loss_is_worth_more():
 
 
 def test_errors_of_whole_records_are_at_the_limit_that_nothing_can_beat():
-    azimuth = system_curves(System(), [1.0, 4.0])[0]
+    azimuth = system_curves(System(), (1.0, 4.0))[0]
     limits = [180.0 / (1.0 + math.exp(epsilon / 2.0)) for epsilon in azimuth.epsilons]
     assert all(error >= limit for error, limit in zip(azimuth.errors, limits, strict=True))
 
@@ -102,16 +102,16 @@ def test_fewer_questions_are_worth_more_each():
 
 
 def test_a_promise_says_what_it_does_not_hide():
-    assert "does not hide" not in " ".join(promise_sentences(Promise(System(), 1.0)))
-    assert "does not hide" in " ".join(promise_sentences(Promise(Readings(2), 1.0)))
-    assert "any 2 readings" in promise_sentences(Promise(Readings(2), 1.0))[0]
+    assert "are not protected" not in " ".join(promise_sentences(Promise(System(), 1.0)))
+    assert "are not protected" in " ".join(promise_sentences(Promise(Readings(2), 1.0)))
+    assert "Any 2 readings" in promise_sentences(Promise(Readings(2), 1.0))[0]
     assert "any one day" in promise_sentences(Promise(Days(1), 1.0))[0]
-    assert "a factor of 8,103" in promise_sentences(Promise(System(), 9.0))[0]
+    assert "a factor of at most 8,100" in promise_sentences(Promise(System(), 9.0))[0]
 
 
 def test_a_delta_is_added_to_the_probability_of_every_set_of_answers():
     said = " ".join(promise_sentences(Promise(System(), 1.0, 1e-6)))
-    assert "at most 2.72 times what it would be otherwise, plus 1e-06" in said
+    assert "at most 2.72 times (ε = 1) its value without them, plus 1e-06" in said
     assert "a factor of" not in said
     assert "probability of at most" not in said
 
@@ -146,17 +146,17 @@ def test_entries_are_told_in_words():
     assert (text.at, text.who, text.cost) == ("2026-01-02 03:04:05", "ann", 0.25)
     assert text.what == "system about 2 systems at ε = 0.25, by window"
     promise = entry("promise", {"unit": "days:2", "epsilon": 1.0, "delta": 1e-6})
-    assert describe_entry(promise).what == "promised ε = 1, δ = 1e-06 for 2 days of a household"
+    assert describe_entry(promise).what == "promised ε = 1, δ = 1e-06 per 2 days of a household"
     share = entry("analyst", {"analyst": "ann", "share": 500_000_000})
     assert describe_entry(share).what == "gave ann a share of 0.5"
-    assert describe_entry(entry("answer", {"charge": 7})).what == "answer of entry 7"
+    assert describe_entry(entry("answer", {"charge": 7})).what == "answer to entry 7"
 
 
 @pytest.mark.parametrize(
     "broken", [Entry(1, "charge", "{", GENESIS), entry("charge", {}), entry("surprise", {})]
 )
 def test_an_entry_that_cannot_be_understood_is_told_to_be_so(broken):
-    assert describe_entry(broken).what == "damaged: this entry cannot be read"
+    assert describe_entry(broken).what == "damaged entry"
     assert broken.digest in as_csv([broken])
 
 
@@ -301,7 +301,7 @@ def test_a_form_may_promise_over_years_with_a_part_at_once():
     assert "over 10 years" in " ".join(promise_sentences(made))
     for wrong, why in (
         ({"years": "ten"}, "whole number"),
-        ({"start": "1"}, "over some years"),
+        ({"start": "1"}, "a number of years"),
         ({"years": "10", "start": "3"}, "at most what is promised"),
     ):
         with pytest.raises(ParameterError, match=why):

@@ -100,7 +100,7 @@ def test_an_edition_is_inferred_beside_the_one_that_answers_and_takes_its_place(
     assert 'value="UTC"' in form  # read as the last edition was
     answer = upload(running.browser, table(("n1",)))
     assert answer.headers["location"] == PAGE, answer.text
-    assert "Edition 2025 answers questions until" in running.browser.get(PAGE).text
+    assert "Version 2025 answers questions until" in running.browser.get(PAGE).text
     # the old one answers, from what was kept too
     assert (served_of(running).edition, served_of(running).state) == ("2025", "ready")
     assert ask(api)["id"] == first["id"]
@@ -124,8 +124,8 @@ def test_an_edition_is_inferred_beside_the_one_that_answers_and_takes_its_place(
 @pytest.mark.parametrize(
     ("systems", "fields", "why"),
     [
-        (table(), {"edition": "2025"}, "there was an edition of this name already"),
-        (table(), {"edition": " "}, "give the edition a public name"),
+        (table(), {"edition": "2025"}, "there is a version of this name"),
+        (table(), {"edition": " "}, "give the version a name"),
         (table(("n1",), keys=False), {}, "a new name is not a new household"),
         (b"a,b\n1,2\n", {}, "no column of systems"),
         (table().replace(b"home-s000", b"4.0031E+11"), {}, "&#39;household&#39; of"),
@@ -155,7 +155,7 @@ def test_an_edition_is_named_in_a_folder_begun_anew_and_dropped(running):
     answer = post(running.browser, f"{PAGE}/edition/folder", page=f"{PAGE}/edition", **fields)
     assert answer.headers["location"] == PAGE, answer.text
     again = post(running.browser, f"{PAGE}/edition/folder", page=f"{PAGE}/edition", **fields)
-    assert "an edition is on its way" in again.text.lower()
+    assert "a new version is waiting" in again.text.lower()
     end_inference(running, "raise SystemExit(2)")
     wait_for(lambda: served_of(running).upcoming.state == "failed")
     assert served_of(running).state == "ready"  # the old one answers

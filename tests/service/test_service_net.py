@@ -99,14 +99,14 @@ def test_a_form_adds_up_columns(tmp_path):
 def test_the_form_offers_it_and_says_what_it_means(running):
     page = running.curator().get("/curator/add").text
     assert page.count('name="net"') == 2
-    assert "releases of single systems rely on what is declared" in page
+    assert "releases of single systems rely on this declaration" in page
 
 
 def test_analysts_are_told_that_systems_are_net_metered_and_what_that_costs(running):
     said = net_sentence(SYSTEMS, SYSTEMS)
     assert said.startswith("All systems have net meters")
     assert net_sentence(3, SYSTEMS).startswith("3 of the systems have")
-    assert net_sentence(1, SYSTEMS).startswith("One of the systems has a net meter, which reads")
+    assert net_sentence(1, SYSTEMS).startswith("One of the systems has a net meter, which measures")
     assert net_sentence(0, SYSTEMS) == ""
     browser = running.analyst()
     for page in ("/analyst/datasets/roofs", "/analyst/datasets/roofs/ask/totals"):
@@ -151,7 +151,7 @@ def test_the_curator_sees_the_household_marked_private(running):
     with running.service.store.changing() as connection:
         add_served(connection, made)
     page = running.curator("dora").get("/curator/datasets/homes/system?system_id=net").text
-    assert "shows readings of one household and its consumption." in page
+    assert "Readings and consumption of one household." in page
     assert "it is never part of a publication or of an answer" in page
     assert page.count("3.17</td>") == 24 * len(SEASONS)
     other = running.curator("eve").get("/curator/datasets/homes/system?system_id=s000").text

@@ -93,7 +93,7 @@ def test_an_analyst_of_the_provider_is_not_the_ledgers_of_the_same_name(sso):
     browser, _ = sign_in(sso, "u-ann")
     found = account(sso, "u-ann")
     assert found.name == found.analyst == "ann@localhost"
-    assert "No dataset is open to you" in browser.get("/analyst").text
+    assert "You have no dataset yet" in browser.get("/analyst").text
     # a curator says that they are the same
     curator = sso.curator("boss")
     fields = {"role": "analyst", "analyst": "ann", "scope": "ask"}
@@ -168,7 +168,7 @@ def test_a_disabled_account_stays_out_whatever_the_provider_says(sso):
         disable_account(connection, account(sso, "u-audrey"))
     _, page = sign_in(sso, "u-audrey")
     assert page.status_code == 403
-    assert "is disabled here" in page.text
+    assert "is disabled." in page.text
     with sso.service.store.changing() as connection:
         enable_account(connection, account(sso, "u-audrey"))
     assert sign_in(sso, "u-audrey")[1].status_code == 200
@@ -224,7 +224,7 @@ def test_a_browser_comes_in_from_another_site_with_strict_cookies(sso, browser):
     strict = {each["name"]: each["sameSite"] for each in context.cookies(sso.base)}
     assert strict["sunveil-curator"] == "Strict"
     assert "sunveil-oidc" not in strict
-    page.get_by_role("button", name="Log out").click()
+    page.get_by_role("button", name="Sign out").click()
     page.wait_for_url(f"{sso.base}/oidc/signed-out")
     page.get_by_role("link", name="Sign out of Example Utility too").click()
     page.wait_for_url(lambda address: address.startswith("http://localhost:"))

@@ -60,10 +60,6 @@ INTERRUPTED = 130
 DEFECTIVE = 70
 
 
-# What --unit meant, by the options' names.
-UNITS = {"--protect": "what is protected", "--power-unit": "the unit of the readings"}
-
-
 @dataclass(frozen=True, slots=True)
 class Refusal:
     """A system that could not be inferred, and why in one sentence."""
@@ -95,18 +91,9 @@ def printable(text: str) -> str:
 
 
 def _usage(error: click.UsageError) -> str:
-    said = _renamed(error) or error.format_message().rstrip(".")
+    said = error.format_message().rstrip(".")
     path = "sunveil" if error.ctx is None else error.ctx.command_path
     return f"{said[:1].lower()}{said[1:]}; see {path} --help"
-
-
-def _renamed(error: click.UsageError) -> str | None:
-    """Return what --unit is called in a command that had it, None for other errors."""
-    if not isinstance(error, click.NoSuchOption) or error.option_name != "--unit" or not error.ctx:
-        return None
-    has = {name for each in error.ctx.command.params for name in each.opts}
-    names = [f"{name} for {what}" for name, what in UNITS.items() if name in has]
-    return f"there is no --unit: use {' or '.join(names)}" if names else None
 
 
 def _system(error: OSError) -> str:

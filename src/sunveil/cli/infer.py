@@ -30,7 +30,7 @@ from sunveil.errors import ParameterError, SunveilError, WeatherError
 
 if TYPE_CHECKING:
     from sunveil.estimates.estimates_table import Estimate
-    from sunveil.estimates.inference_options import FleetSettings, Options
+    from sunveil.estimates.inference_options import InferOptions
     from sunveil.fleet.systems_table import SystemTable
     from sunveil.inference.fleet_part import SiteSkies
     from sunveil.inference.fleet_run import FleetProgress, FleetResult
@@ -110,6 +110,7 @@ def run_fleet(
     os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
     if as_json:
         click.echo(json.dumps(_beginning("compiling")))
+    from sunveil._options import keywords_of
     from sunveil.inference.fleet_run import infer_fleet
 
     compile_first()
@@ -126,7 +127,9 @@ def run_fleet(
             fleet,
             given["systems"],
             out,
-            settings=_settings(weather, given),
+            weather=weather,
+            **keywords_of(declared_options(given)),
+            **keywords_of(_options(given)),
             engine=given["engine"],
             workers=given["workers"],
             scheduler=given["scheduler"],
@@ -155,21 +158,6 @@ def _write_page(folder: Path) -> None:
 def _is_given(context: click.Context, name: str) -> bool:
     source = context.get_parameter_source(name)
     return source not in (None, click.core.ParameterSource.DEFAULT)
-
-
-def _settings(weather: str, given: dict[str, Any]) -> FleetSettings:
-    from sunveil.estimates.inference_options import FleetSettings
-    from sunveil.site import Losses, Mount
-
-    return FleetSettings(
-        meters=declared_options(given),
-        clock=given["clock"],
-        losses=Losses(system=given["losses"], inverter_efficiency=given["inverter_efficiency"]),
-        albedo=given["albedo"],
-        mount=Mount(given["mount"]),
-        force=given["force"],
-        weather=weather,
-    )
 
 
 def _beginning(doing: str) -> dict[str, object]:
@@ -481,20 +469,14 @@ def _one_row_each(
     return sorted(rows, key=lambda each: each.system_id), beside
 
 
-def _options(given: dict[str, Any]) -> Options:
-    from sunveil.estimates.inference_options import Clock, DayGroup, Method, Options, Search
-    from sunveil.site import Losses, Mount
+def _options(given: dict[str, Any]) -> InferOptions:
+    from sunveil._options import declared_options
+    from sunveil.estimates.inference_options import InferOptions
+    from sunveil.site import Losses
 
-    return Options(
-        method=Method(given["method"]),
-        clock=Clock(given["clock"]),
-        losses=Losses(system=given["losses"], inverter_efficiency=given["inverter_efficiency"]),
-        albedo=given["albedo"],
-        mount=Mount(given["mount"]),
-        group=DayGroup(given["group"]),
-        search=Search(given["search"]),
-        force=given["force"],
-    )
+    losses = Losses(system=given["losses"], inverter_efficiency=given["inverter_efficiency"])
+    own = {name: given[name] for name in declared_options(InferOptions)}
+    return InferOptions(**{**own, "losses": losses})
 
 
 def _skies(
@@ -512,7 +494,7 @@ def _skies(
 
 
 def _inferred(
-    records: Sequence[Record], skies: SiteSkies, options: Options
+    records: Sequence[Record], skies: SiteSkies, options: InferOptions
 ) -> list[Estimate | SunveilError]:
     """Return the estimate of each record, or why there is none."""
     from sunveil.inference.infer import infer_records

@@ -38,10 +38,10 @@ if TYPE_CHECKING:
     from sunveil.meters.reading_options import MeterOptions
     from sunveil.meters.record import Record
     from sunveil.privacy.guarantees import Unit
-    from sunveil.releases.expected_errors import Curve, KnownSystem
     from sunveil.releases.fleet_releases import MemorySystems, OpenFleet
     from sunveil.releases.release_answer import Release
     from sunveil.releases.release_choices import Choices
+    from sunveil.releases.utility_curves import Curve, KnownSystem
     from sunveil.weather.sources import SiteWeather
 
 PLACES_OPTIONS = (
@@ -89,20 +89,19 @@ def opened_fleet(
     meters: Path, options: MeterOptions, given: dict[str, Any], *, work: Path | None = None
 ) -> Iterator[OpenFleet]:
     """Yield a fleet that has been looked through, and tell the curator who is left out."""
-    from sunveil.estimates.inference_options import FleetSettings
     from sunveil.releases.fleet_releases import open_fleet
 
     weather, refused = given["weather"], given["refused"]
     if refused is not None:
         check_target(refused, meters, given["systems"])
-    settings = FleetSettings(meters=options, weather=weather)
     with ExitStack() as held:
         with counting("reading") as show, pointing_to_schema(meters, given["schema"]):
             fleet = held.enter_context(
                 open_fleet(
                     meters,
                     given["systems"],
-                    settings=settings,
+                    reading=options,
+                    weather=weather,
                     server=server_options(weather, given),
                     work=work,
                     on_progress=show,
@@ -405,7 +404,7 @@ def utility_command(
     makes the answer private to the curator: errors are against its known plane and capacity, or
     else against what infer says. Without, systems are simulated at --latitude and --longitude.
     """
-    from sunveil.releases.expected_errors import EPSILONS, utility_curves
+    from sunveil.releases.utility_curves import EPSILONS, utility_curves
 
     if out is not None:
         _check_out(out, meters, given["weather"])
@@ -435,7 +434,7 @@ def _check_out(out: Path, meters: Path | None, weather: str) -> None:
 
 
 def _simulated(given: dict[str, Any], context: click.Context) -> list[KnownSystem]:
-    from sunveil.releases.expected_errors import simulated_systems
+    from sunveil.releases.utility_curves import simulated_systems
     from sunveil.site import Site
 
     for name in ("azimuth", "tilt", "capacity"):
@@ -460,7 +459,7 @@ def _metered(meters: Path, given: dict[str, Any]) -> KnownSystem:
     from sunveil.fleet.blocks import record_span
     from sunveil.inference.infer import infer_record
     from sunveil.releases.candidate_frame import frame_of
-    from sunveil.releases.expected_errors import KnownSystem
+    from sunveil.releases.utility_curves import KnownSystem
     from sunveil.site import Plane, Site
     from sunveil.weather.sources import get_weather
 

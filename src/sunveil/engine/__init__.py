@@ -12,13 +12,13 @@ if TYPE_CHECKING:
     from sunveil.engine.sky_tables import SkyTable, make_sky_table
     from sunveil.estimates.estimates_table import Estimates
     from sunveil.estimates.flags_and_quality import SAVINGS, reason
-    from sunveil.estimates.inference_options import Clock, EngineOptions
+    from sunveil.estimates.inference_options import Clock, InferOptions
 
 __all__ = [
     "SAVINGS",
     "Clock",
-    "EngineOptions",
     "Estimates",
+    "InferOptions",
     "SkyTable",
     "infer_any_block",
     "infer_block",
@@ -46,7 +46,7 @@ __getattr__ = lazy_names(
         ),
         "sunveil.estimates.inference_options": (
             "Clock",
-            "EngineOptions",
+            "InferOptions",
         ),
     },
 )

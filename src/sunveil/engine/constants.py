@@ -15,7 +15,7 @@ from sunveil.pv_model import MODIFIERS
 from sunveil.site import Array
 
 if TYPE_CHECKING:
-    from sunveil.estimates.inference_options import EngineOptions
+    from sunveil.estimates.inference_options import InferOptions
 
 
 class Numbers(NamedTuple):
@@ -174,7 +174,7 @@ def modifiers_by_degree() -> tuple[Array, Array]:
     return PchipInterpolator(tilts, sky)(degrees), PchipInterpolator(tilts, ground)(degrees)
 
 
-def numbers_of(options: EngineOptions, *, clear: bool) -> Numbers:
+def numbers_of(options: InferOptions, *, clear: bool) -> Numbers:
     """Return what kernels take from the options, under a clear sky or under measured weather."""
     haze = CLEAR_HAZE if clear else MEASURED_HAZE
     sky, ground = modifiers_by_degree()

@@ -75,7 +75,7 @@ from sunveil.estimates.flags_and_quality import (
     Flag,
     flag_bits,
 )
-from sunveil.estimates.inference_options import Clock, EngineOptions
+from sunveil.estimates.inference_options import Clock, InferOptions
 from sunveil.estimates.planes_and_intervals import FAR_MINUTES, ClockHypothesis, FoundClock
 from sunveil.grids import Grid, Places, as_placed
 from sunveil.meters.record import SHORT_INTERVAL, Label
@@ -158,7 +158,7 @@ def infer_block(
     power: Matrix,
     sky: SkyTable,
     *,
-    options: EngineOptions | None = None,
+    options: InferOptions | None = None,
     timezone: str = "UTC",
     label_known: bool = True,
     places: Places | None = None,
@@ -184,7 +184,7 @@ def infer_block(
     -------
     None: estimates are as private as the readings.
     """
-    prepared = prepare(sky, options or EngineOptions())
+    prepared = prepare(sky, options or InferOptions())
     out = not_inferred(np.full(len(power), NO_WEATHER), np.zeros(len(power), dtype=np.int32))
     size = max(1, CHUNK // sky.grid.count)
     for first in range(0, len(power), size):
@@ -404,7 +404,7 @@ def infer_any_block(
     sky: SkyTable,
     *,
     net: bool,
-    options: EngineOptions | None = None,
+    options: InferOptions | None = None,
     timezone: str = "UTC",
     label: Label = Label.START,
     label_known: bool = True,
@@ -501,7 +501,7 @@ def compile_kernels(say: Callable[[str], None] | None = None, *, net: bool = Tru
     timer.daemon = True
     timer.start()
     try:
-        options = EngineOptions()
+        options = InferOptions()
         sky = make_sky_table(Site(40.0, 0.0, 0.0), _GRID)
         plane = points_of(Grid(np.array([180.0]), np.array([30.0])))
         power = np.zeros((2, _GRID.count), dtype=np.float32)

@@ -110,7 +110,7 @@ from sunveil.estimates.flags_and_quality import (
     flag_bits,
 )
 from sunveil.estimates.household_load import HOURS, SEASONS, HouseholdEstimate
-from sunveil.estimates.inference_options import Clock, EngineOptions
+from sunveil.estimates.inference_options import Clock, InferOptions
 from sunveil.estimates.planes_and_intervals import (
     DECLARED,
     FEWEST_READINGS,
@@ -686,14 +686,14 @@ def infer_net_block(
     power: Matrix,
     sky: SkyTable,
     *,
-    options: EngineOptions | None = None,
+    options: InferOptions | None = None,
     timezone: str = "UTC",
     label_known: bool = True,
     places: Places | None = None,
 ) -> Estimates:
     """Infer every system of a block from what its meter sees of generation less load."""
     # None: estimates are as private as the readings.
-    prepared = prepare(sky, options or EngineOptions())
+    prepared = prepare(sky, options or InferOptions())
     out = not_inferred(np.full(len(power), NO_WEATHER), np.zeros(len(power), dtype=np.int32))
     if not sky.usable:
         return out
@@ -816,7 +816,7 @@ def separate(
     sky: SkyTable,
     estimate: Estimate,
     *,
-    options: EngineOptions | None = None,
+    options: InferOptions | None = None,
     timezone: str = "UTC",
 ) -> Separated:
     """Tell the generation of one net meter from its load, with a band.
@@ -835,7 +835,7 @@ def separate(
     timezone
         The clock that the stamps were declared to be on.
     """
-    prepared = prepare(sky, options or EngineOptions())
+    prepared = prepare(sky, options or InferOptions())
     row = on_long_grid(believable(np.asarray(power, dtype=np.float32)[None, :]), sky.grid)[0]
     hours = tell_apart(row, prepared, load_cells(prepared, timezone), point_of(estimate))
     reading = np.asarray(power, dtype=np.float64)

@@ -22,7 +22,7 @@ from sunveil.engine.first_and_last_light import (
 from sunveil.engine.power_model import BLOCK, Sheet
 from sunveil.engine.sky_tables import SHARES, SkyTable, in_blocks, make_sky_table
 from sunveil.engine.tracker_model import tracked_sky, tracker_grid, tracker_profiles
-from sunveil.estimates.inference_options import EngineOptions
+from sunveil.estimates.inference_options import InferOptions
 from sunveil.estimates.planes_and_intervals import AZIMUTH_STEP, COLUMNS
 from sunveil.site import DAY, Array
 
@@ -129,7 +129,7 @@ HALF_HOUR = 1800
 class PreparedSky:
     """A sky, and what follows from it and the options alone: public."""
 
-    def __init__(self, sky: SkyTable, options: EngineOptions) -> None:
+    def __init__(self, sky: SkyTable, options: InferOptions) -> None:
         self.sky = sky
         self.options = options
         self.numbers: Numbers = numbers_of(options, clear=sky.clear)
@@ -239,7 +239,7 @@ class PreparedSky:
 
 
 @functools.lru_cache(maxsize=16)
-def prepare(sky: SkyTable, options: EngineOptions) -> PreparedSky:
+def prepare(sky: SkyTable, options: InferOptions) -> PreparedSky:
     """Return a sky with what follows from it, made once while it is in use."""
     return PreparedSky(sky, options)
 

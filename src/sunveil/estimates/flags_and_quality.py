@@ -95,7 +95,7 @@ def flags_of(bits: int) -> tuple[Flag, ...]:
 
 
 class Flag(StrEnum):
-    """What a reader of an estimate must know before trusting it."""
+    """A warning beside an estimate; the documentation says what to do about each."""
 
     CLIPPING = "clipping"
     LOW_AGREEMENT = "low_agreement"

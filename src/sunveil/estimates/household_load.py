@@ -29,7 +29,7 @@ def season_of(month: NDArray[np.integer]) -> NDArray[np.int64]:
 
 @dataclass(frozen=True, slots=True)
 class HouseholdEstimate(Part):
-    """The load that was told from the generation of a net meter: as private as the readings.
+    """Household load behind a net meter, separated from generation: as private as the readings.
 
     Parameters
     ----------

@@ -252,7 +252,7 @@ class YearEstimate(Part):
 
 @dataclass(frozen=True, slots=True)
 class PlaneEstimate(Part):
-    """One of the planes that a system's modules stand on, with 90% intervals.
+    """One plane of a system, with 90% intervals.
 
     Parameters
     ----------
@@ -291,7 +291,7 @@ class TrackerEstimate(Part):
     Parameters
     ----------
     axis_azimuth
-        Where the axis points, in [90, 270): of its two ends, the one nearer south. [degrees]
+        Direction of the axis, in [90, 270): of its two ends, the one nearer south. [degrees]
     backtrack
         Whether rows turn back at low sun, so as not to shade each other.
     backtrack_probability
@@ -300,7 +300,7 @@ class TrackerEstimate(Part):
         Ground coverage ratio: the width of a row over the distance to the next. Without
         backtracking, only shade shows it.
     max_angle
-        The largest rotation from horizontal. Readings hardly show it: see its interval. [degrees]
+        The largest rotation from horizontal. Poorly determined: see its interval. [degrees]
     axis_interval, gcr_interval, max_angle_interval
         90% intervals of each. [degrees, 1, degrees]
     """

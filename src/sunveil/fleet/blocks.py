@@ -156,7 +156,7 @@ def usual_matrices(
     needs_review |= (step < 60) | (step > 3600) | (step % 60 != 0)
     frames, frame_of = _frames(survey, needs_review, context)
     matrices = []
-    columns, negate = context.job.source.columns, context.job.settings.meters.negate
+    columns, negate = context.job.source.columns, context.job.reading.negate
     runs = survey.runs
     members = [np.flatnonzero(frame_of == number) for number in range(len(frames))]
     for frame, local in zip(frames, members, strict=True):
@@ -191,7 +191,7 @@ def _frames(
     step = np.maximum(survey.step[:count], 60)
     clock = context.clock[survey.found[:count]]
     net = context.net[survey.found[:count]]
-    known = context.job.settings.meters.known_label
+    known = context.job.reading.known_label
     label = known or Label.START
     short = step < SHORT_INTERVAL
     shift = np.rint(label.fraction * step).astype(np.int64)

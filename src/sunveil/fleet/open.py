@@ -13,7 +13,7 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from sunveil.errors import MeterError, SunveilError, log_unforeseen
-from sunveil.estimates.inference_options import FleetSettings
+from sunveil.estimates.inference_options import InferOptions
 from sunveil.fleet.duckdb_reader import (
     DAMAGE,
     NO_TIME,
@@ -28,8 +28,18 @@ from sunveil.fleet.duckdb_reader import (
 from sunveil.fleet.file_layouts import Columns, FileLayout, Stamp, iter_file_systems, look_at, named
 from sunveil.fleet.gather import gather, gathered_files, not_gathered
 from sunveil.fleet.run_context import FleetJob, RunContext, check_clocks
-from sunveil.fleet.run_plan import FleetPlan, Part, find_cells, find_order, find_span, make_plan
+from sunveil.fleet.run_plan import (
+    PART_ROWS,
+    FleetPlan,
+    Part,
+    find_cells,
+    find_order,
+    find_span,
+    make_plan,
+    run_settings,
+)
 from sunveil.fleet.systems_table import read_systems
+from sunveil.grids import SIZE
 from sunveil.meters.build_record import RawSystem, to_record
 from sunveil.meters.file_types import stem
 from sunveil.meters.numbers_and_dates import name_rows
@@ -204,22 +214,33 @@ class FleetRecords:
 
 
 def open_records(
-    fleet: Path, systems: Path, work: Path, *, settings: FleetSettings, workers: int
+    fleet: Path,
+    systems: Path,
+    work: Path,
+    *,
+    reading: MeterOptions,
+    weather: str = "clearsky",
+    cell: float = SIZE,
+    part_rows: int = PART_ROWS,
+    workers: int,
 ) -> FleetRecords:
     """Look at a fleet and plan its parts; readings that are spread are brought together."""
-    meters = replace(settings.meters, cleaning=Cleaning.EACH)
-    settings = replace(settings, meters=meters)
-    table = read_systems(systems, meters)
-    source = look_at(fleet, meters, aside=[systems, work])
-    cells = find_cells(table, settings.cell)
-    ordering = find_order(source, table, meters, workers=workers)
-    plan = make_plan(source, table, settings, ordering=ordering, cells=cells)
+    reading, options = replace(reading, cleaning=Cleaning.EACH), InferOptions()
+    assumed = run_settings(reading, options, weather=weather, cell=cell, part_rows=part_rows)
+    table = read_systems(systems, reading)
+    source = look_at(fleet, reading, aside=[systems, work])
+    cells = find_cells(table, cell)
+    ordering = find_order(source, table, reading, workers=workers)
+    plan = make_plan(source, table, assumed, ordering=ordering, cells=cells)
     job = FleetJob(
         # of its own for every state of the inputs: what another has left is not looked at
         out=str(work / plan.fingerprint[:16]),
         systems=str(systems),
         source=source,
-        settings=settings,
+        reading=reading,
+        options=options,
+        weather=weather,
+        cell=cell,
         fingerprint=plan.fingerprint,
         digest=table.digest,
         gathered=plan.bucket is not None,
@@ -300,7 +321,7 @@ def _rows(
     left, gathered = sorted(known - lost), context.job.gathered
     for name, raw in raws_of(paths, columns, left, gathered=gathered, declared_only=True):
         known.discard(name)
-        yield _held(raw, context.job.settings.meters, context, name=name)
+        yield _held(raw, context.job.reading, context, name=name)
     for name in sorted(known - lost):
         yield RefusedSystem(name, "meter", f"system {name} has a row without any reading or time")
 
@@ -344,7 +365,7 @@ def _uneven_lists(paths: Sequence[Path], columns: Columns, part: Part) -> set[st
 def _from_files(context: RunContext, part: Part) -> Iterator[HeldRecord | RefusedSystem]:
     """Read files of any kind by the reader of single files."""
     paths = context.job.source.paths(part.files)
-    for each in iter_file_systems(paths, context.job.settings.meters):
+    for each in iter_file_systems(paths, context.job.reading):
         if isinstance(each, RefusedSystem):
             yield each
             continue

@@ -12,14 +12,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sunveil.errors import SourceError, SunveilError
-from sunveil.estimates.inference_options import FleetSettings
+from sunveil.estimates.inference_options import InferOptions
 from sunveil.fleet.cached_skies import CellSkies
 from sunveil.fleet.duckdb_reader import EARLIEST, LATEST, hashes
 from sunveil.fleet.file_layouts import FleetSource, Stamp
 from sunveil.fleet.run_plan import IDENTITY, SKIES_KEPT, Cells, find_cells
 from sunveil.fleet.survey import SystemIndex, ZoneTable
 from sunveil.fleet.systems_table import SystemTable, read_systems
-from sunveil.meters.reading_options import parse_timezone
+from sunveil.meters.reading_options import MeterOptions, parse_timezone
 from sunveil.meters.time_steps import FARTHEST, hours_apart
 
 
@@ -30,7 +30,10 @@ class FleetJob:
     out: str  # the folder that is written
     systems: str  # the table of systems, on a disk that every worker reads, and its fingerprint
     source: FleetSource  # the readings; its files are named by the parts
-    settings: FleetSettings  # what is assumed
+    reading: MeterOptions
+    options: InferOptions
+    weather: str
+    cell: float  # [degrees] width of a weather cell
     fingerprint: str  # the plan's
     digest: str = ""  # the table of systems, on a disk that every worker reads, and its fingerprint
     gathered: bool = False  # whether readings are brought together first
@@ -57,7 +60,7 @@ class RunContext:
 
     def __init__(self, job: FleetJob, systems: SystemTable, cells: Cells) -> None:
         self.job, self.systems, self.cells = job, systems, cells
-        self.skies = CellSkies(job.settings.weather, keep=SKIES_KEPT, server=dict(job.server))
+        self.skies = CellSkies(job.weather, keep=SKIES_KEPT, server=dict(job.server))
         self.clocks, self.clock = self._clocks()
         self.zones = ZoneTable.of(
             self.clocks if job.source.columns.stamp is Stamp.WALL else ["UTC"] * len(self.clocks),
@@ -94,7 +97,7 @@ class RunContext:
 
     def _clocks(self) -> tuple[list[str], NDArray[np.int32]]:
         """Return names of clocks, and the number of each system's."""
-        declared = self.job.settings.meters.timezone
+        declared = self.job.reading.timezone
         columns = self.job.source.columns
         fallback = "UTC" if columns.stamp is Stamp.WALL else columns.zone
         usual = fallback if declared is None else parse_timezone(declared)[1]
@@ -108,14 +111,14 @@ class RunContext:
     @cached_property
     def net(self) -> NDArray[np.bool_]:
         """Which systems are said to have net meters."""
-        every = self.job.settings.meters.net or self.job.source.columns.net
+        every = self.job.reading.net or self.job.source.columns.net
         return self.systems.read_as_net(all_said=every)
 
     @cached_property
     def clockless(self) -> NDArray[np.uint8]:
         """Which systems have no clock: nobody named it, or the file's is of the mirrored place."""
         columns, longitude = self.job.source.columns, self.systems.longitude
-        if self.job.settings.meters.timezone is not None:
+        if self.job.reading.timezone is not None:
             return np.zeros(len(self.systems), dtype=np.uint8)
         if columns.stamp is Stamp.WALL:
             without = np.ones(len(self.systems), dtype=bool)
@@ -141,11 +144,11 @@ def context_of(
     with _lock:
         if key not in _open:
             if systems is None:
-                systems = read_systems(job.systems, job.settings.meters)
+                systems = read_systems(job.systems, job.reading)
                 if systems.digest != job.digest:
                     raise SourceError(f"{job.systems} was changed while a run was reading it")
             if cells is None:
-                cells = find_cells(systems, job.settings.cell)
+                cells = find_cells(systems, job.cell)
             _open.clear()  # one run at a time keeps its skies
             _open[key] = RunContext(job, systems, cells)
         return _open[key]
@@ -159,7 +162,7 @@ def close_context(job: FleetJob) -> None:
 
 def check_clocks(job: FleetJob, systems: SystemTable) -> None:
     """Refuse a fleet whose stamps nobody knows the clock of."""
-    unknown = job.settings.meters.timezone is None and not systems.zones
+    unknown = job.reading.timezone is None and not systems.zones
     if job.source.columns.stamp is Stamp.WALL and unknown:
         raise SourceError(
             "the fleet has times without a UTC offset: name their clock with option `timezone`,"

@@ -17,8 +17,9 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from sunveil import __version__
-from sunveil.errors import MeterError
-from sunveil.estimates.inference_options import ENGINE, FleetSettings
+from sunveil._options import number, shown, whole
+from sunveil.errors import MeterError, ParameterError
+from sunveil.estimates.inference_options import ENGINE, SKIES, InferOptions, Method
 from sunveil.fleet.duckdb_reader import cursor, hashes, parquet
 from sunveil.fleet.file_layouts import (
     FileLayout,
@@ -29,11 +30,15 @@ from sunveil.fleet.file_layouts import (
     named,
 )
 from sunveil.fleet.systems_table import SystemTable
-from sunveil.grids import BAND, Cell, cell_of
+from sunveil.grids import BAND, SIZE, Cell, cell_of
 from sunveil.meters.reading_options import MeterOptions
 from sunveil.site import Site
 
 _DEFAULTS = MeterOptions()
+
+# About how many readings are worked on at a time: a year of hours of some 250 systems. A file is
+# not cut in two below four times as many.
+PART_ROWS = 2_500_000
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -195,15 +200,15 @@ class FleetPlan:
 def make_plan(
     source: FleetSource,
     systems: SystemTable,
-    settings: FleetSettings,
+    settings: Mapping[str, Any],
     *,
     ordering: FleetOrder,
     cells: Cells,
 ) -> FleetPlan:
     """Return the plan of a fleet."""
-    mark = fingerprint(source, systems, settings)
+    mark, part_rows = fingerprint(source, systems, settings), settings["part_rows"]
     # what cannot be cut, and is too much for one part, is brought into parts first
-    most = max(4 * WHOLE_PARTS * settings.part_rows, LARGEST)
+    most = max(4 * WHOLE_PARTS * part_rows, LARGEST)
     if ordering.order is not FileOrder.SPREAD:
 
         def placed(drafts: Iterable[Part]) -> list[Part]:
@@ -211,7 +216,7 @@ def make_plan(
                 return _by_range(drafts, source, systems, cells)
             return _by_member(drafts, ordering.members, cells) if ordering.members else list(drafts)
 
-        parts = placed(_drafts(source, ordering, settings.part_rows))
+        parts = placed(_drafts(source, ordering, part_rows))
         fits = max(part.rows for part in parts) <= most and not _scattered(parts, cells)
         if fits or source.columns.layout is FileLayout.FILES:
             # stable: parts whose cells are unknown stay in the order of their files
@@ -219,14 +224,48 @@ def make_plan(
             if len(parts) > 4 * ENDING:
                 parts[-ENDING:] = placed(_halves(parts[-ENDING:], source, ordering))
             return FleetPlan(tuple(replace(p, number=n) for n, p in enumerate(parts)), mark)
-    return _gathered(source, cells, mark, settings.part_rows)
+    return _gathered(source, cells, mark, part_rows)
 
 
-def fingerprint(source: FleetSource, systems: SystemTable, settings: FleetSettings) -> str:
+def run_settings(
+    reading: MeterOptions,
+    options: InferOptions,
+    *,
+    weather: str = "clearsky",
+    cell: float = SIZE,
+    part_rows: int = PART_ROWS,
+) -> dict[str, Any]:
+    """Return what decides the estimates of a fleet beside its readings, as plain JSON types."""
+    if weather not in SKIES:
+        raise ParameterError(
+            f"option `weather` of a fleet must be one of {', '.join(SKIES)}, and {shown(weather)}"
+            " is not"
+        )
+    number("option `cell`", cell, low=0.01, high=1.0, unit="degrees")
+    whole("option `part_rows`", part_rows, low=1, high=10**12)
+    if options.method is not Method.DEFAULT:
+        raise ParameterError("option `method` must be default for a fleet")
+    losses = options.losses
+    return {
+        "meters": asdict(reading),
+        "clock": options.clock.value,
+        "system_losses": losses.system,
+        "inverter_efficiency": losses.inverter_efficiency,
+        "gamma_pdc_per_degC": losses.gamma_pdc,
+        "albedo": options.albedo,
+        "mount": options.mount.value,
+        "force": options.force,
+        "weather": weather,
+        "cell_degrees": cell,
+        "part_rows": part_rows,
+    }
+
+
+def fingerprint(source: FleetSource, systems: SystemTable, settings: Mapping[str, Any]) -> str:
     """Return a digest of what decides the result."""
     decisive = {
         "identity": IDENTITY,
-        "settings": settings.to_dict(),
+        "settings": settings,
         "systems": systems.digest,
         "columns": asdict(source.columns),
         "files": [(file.name, file.size, file.modified) for file in source.files],
@@ -407,11 +446,11 @@ def _gathered(source: FleetSource, cells: Cells, mark: str, limit: int) -> Fleet
     bucket = np.empty(count, dtype=np.int32)
     bucket[order] = np.arange(count) // size
     parts = []
-    for number in range(-(-count // size)):
-        members = np.flatnonzero(bucket == number)
+    for index in range(-(-count // size)):
+        members = np.flatnonzero(bucket == index)
         parts.append(
             Part(
-                number,
+                index,
                 (),
                 rows=each * len(members),
                 systems=len(members),

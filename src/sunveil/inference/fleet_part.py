@@ -29,7 +29,7 @@ from sunveil.estimates.estimates_table import (
     write_table,
 )
 from sunveil.estimates.flags_and_quality import NO_FIT, NO_WEATHER, Flag, reason
-from sunveil.estimates.inference_options import Clock, EngineOptions, Method, Options, Search
+from sunveil.estimates.inference_options import InferOptions, Method, Search
 from sunveil.estimates.planes_and_intervals import VAGUEST
 from sunveil.fleet.blocks import (
     MARGIN,
@@ -141,7 +141,9 @@ def _span(grid: TimeGrid) -> Span:
     return first - MARGIN, last + MARGIN
 
 
-def by_paper(record: Record, estimate: Estimate, skies: SiteSkies, options: Options) -> Estimate:
+def by_paper(
+    record: Record, estimate: Estimate, skies: SiteSkies, options: InferOptions
+) -> Estimate:
     """Return an estimate with the paper's plane and capacity in place of the engine's, if asked."""
     # The clock that the engine found is repaired first; flags and agreement are the engine's.
     if options.method is not Method.PAPER:
@@ -257,14 +259,6 @@ def finished(job: FleetJob, part: Part) -> PartResult | None:
 
 def fit_matrix(matrix: Matrix, context: RunContext) -> Iterator[Estimates | RefusedSystem]:
     """Yield the estimates of a matrix, cell by cell, and the systems that have none."""
-    settings = context.job.settings
-    options = EngineOptions(
-        clock=Clock(settings.clock),
-        losses=settings.losses,
-        albedo=settings.albedo,
-        mount=settings.mount,
-        force=settings.force,
-    )
     code = context.cells.of[matrix.systems]
     if not len(code):
         return
@@ -274,14 +268,14 @@ def fit_matrix(matrix: Matrix, context: RunContext) -> Iterator[Estimates | Refu
         try:
             cell = int(code[start])
             # servers are asked for the centres of cells, whose answers other runs share
-            clear = settings.weather == "clearsky"
+            clear = context.job.weather == "clearsky"
             site = context.cells.sites[cell] if clear else context.cells.cells[cell].site
             sky = context.skies.over(site, matrix.frame.axis)
         except SunveilError as error:
             for number in numbers:
                 yield RefusedSystem(context.names[number], "weather", str(error))
             continue
-        for found in _fits(matrix.power[start:end], numbers, sky, matrix.frame, options, context):
+        for found in _fits(matrix.power[start:end], numbers, sky, matrix.frame, context):
             yield from _told(found, sky, context) if isinstance(found, Estimates) else [found]
 
 
@@ -290,7 +284,6 @@ def _fits(
     numbers: NDArray[np.int32],
     sky: SkyTable,
     frame: BlockFrame,
-    options: EngineOptions,
     context: RunContext,
 ) -> Iterator[Estimates | RefusedSystem]:
     try:
@@ -298,7 +291,7 @@ def _fits(
             power,
             sky,
             net=frame.net,
-            options=options,
+            options=context.job.options,
             timezone=frame.timezone,
             label=frame.label,
             label_known=frame.label_known,
@@ -312,7 +305,7 @@ def _fits(
             return
         for row in range(len(numbers)):
             alone = slice(row, row + 1)
-            yield from _fits(power[alone], numbers[alone], sky, frame, options, context)
+            yield from _fits(power[alone], numbers[alone], sky, frame, context)
     else:
         flag_units(fit)
         fit.set(system=numbers)
@@ -445,7 +438,7 @@ def _again(
     columns = context.job.source.columns
     for name, raw in raws_of(paths, columns, names, gathered=context.job.gathered):
         number = place[name]
-        found = context.systems.settled(number, raw, context.job.settings.meters)
+        found = context.systems.settled(number, raw, context.job.reading)
         if isinstance(found, RefusedSystem):
             yield found
         else:
@@ -458,7 +451,7 @@ def _from_files(context: RunContext, part: Part) -> Iterator[Estimates | Refused
     records: list[tuple[int, Record]] = []
     where = Path(context.job.systems).name
     paths = context.job.source.paths(part.files)
-    for each in iter_file_systems(paths, context.job.settings.meters):
+    for each in iter_file_systems(paths, context.job.reading):
         if isinstance(each, RefusedSystem):
             yield each
             continue

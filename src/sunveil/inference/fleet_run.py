@@ -10,31 +10,35 @@ from collections.abc import Callable, Generator, Mapping, Sequence
 from contextlib import closing
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Any, Unpack
 
 from sunveil import _files
 from sunveil._files import write_whole
-from sunveil._options import check_fields, checked, shown
+from sunveil._options import check_fields, checked, shown, split_options
 from sunveil.errors import ParameterError, SourceError
 from sunveil.estimates import read_write
-from sunveil.estimates.inference_options import FleetSettings
+from sunveil.estimates.inference_options import InferOptions, SystemKeywords
 from sunveil.estimates.read_write import RUN, SUMMARY
 from sunveil.fleet.file_layouts import look_at
 from sunveil.fleet.gather import gather
 from sunveil.fleet.run_context import FleetJob, RunContext, check_clocks, close_context, context_of
 from sunveil.fleet.run_plan import (
     IDENTITY,
+    PART_ROWS,
     FleetPlan,
     Part,
     find_cells,
     find_order,
     find_span,
     make_plan,
+    run_settings,
 )
 from sunveil.fleet.systems_table import read_systems
+from sunveil.grids import SIZE
 from sunveil.inference.fleet_part import PartResult, finished
 from sunveil.inference.run_summary import as_json, close
 from sunveil.inference.workers import refuse_unguarded, run_dask, run_local
+from sunveil.meters.reading_options import MeterOptions
 
 PAGE = "summary.html"
 
@@ -249,13 +253,16 @@ def infer_fleet(
     systems: Path | str,
     out: Path | str,
     *,
-    settings: FleetSettings | None = None,
+    weather: str = "clearsky",
+    cell: float = SIZE,
+    part_rows: int = PART_ROWS,
     engine: str = "local",
     workers: int | None = None,
     scheduler: str | None = None,
     restart: bool = False,
     server: Mapping[str, Any] | None = None,
     tell: Tell | None = None,
+    **options: Unpack[SystemKeywords],
 ) -> FleetResult:
     """Infer every system of a fleet, and write what was found into a folder.
 
@@ -276,8 +283,12 @@ def infer_fleet(
         Where the systems are; see :func:`~sunveil.fleet.systems_table.read_systems`.
     out
         The folder to write: a new one, or one that a run of the same inputs was writing.
-    settings
-        How to read the meters, and what is assumed.
+    weather
+        ``"clearsky"``, ``"nsrdb"`` or ``"pvgis"``, at the place of each system.
+    cell
+        Width of a weather cell; the systems of a cell share its sky. [degrees]
+    part_rows
+        About how many readings are worked on at a time.
     engine
         ``"local"``: processes of this machine. ``"dask"``: those of a Dask scheduler, or of one
         that is started here.
@@ -291,13 +302,17 @@ def infer_fleet(
         What a server of weather must be told: ``api_key``, ``email``.
     tell
         Called with a :class:`~sunveil.inference.fleet_run.FleetProgress` whenever a part is done.
+    **options
+        Options of :class:`~sunveil.meters.MeterOptions` and
+        :class:`~sunveil.estimates.inference_options.InferOptions`, as for :func:`sunveil.infer`.
 
     Privacy
     -------
     None: the folder is as private as the readings.
     """
     refuse_unguarded()
-    settings = settings or FleetSettings()
+    reading, inference = split_options(options, MeterOptions, InferOptions)
+    settings = run_settings(reading, inference, weather=weather, cell=cell, part_rows=part_rows)
     count = _processors() if workers is None else workers
     if not 1 <= count <= 1024:
         raise ParameterError(f"workers must be between 1 and 1024, and {workers} is not")
@@ -311,11 +326,18 @@ def infer_fleet(
     if target.exists() and not target.is_dir():
         raise ParameterError(f"{out} is not a folder; name a folder to be written")
     context, plan = _opened(
-        Path(fleet), Path(systems), target, settings, server=dict(server or {}), workers=count
+        Path(fleet),
+        Path(systems),
+        target,
+        reading,
+        inference,
+        settings,
+        server=dict(server or {}),
+        workers=count,
     )
     try:
         with _files.held(target):
-            resumed = begin(target, _description(context.job, plan), restart=restart)
+            resumed = begin(target, _description(context.job, plan, settings), restart=restart)
             return _run(
                 context,
                 plan,
@@ -333,22 +355,27 @@ def _opened(
     fleet: Path,
     systems: Path,
     target: Path,
-    settings: FleetSettings,
+    reading: MeterOptions,
+    options: InferOptions,
+    settings: dict[str, Any],
     *,
     server: dict[str, Any],
     workers: int,
 ) -> tuple[RunContext, FleetPlan]:
     """Look at the inputs and plan the run; nothing is written yet."""
-    table = read_systems(systems, settings.meters)
-    source = look_at(fleet, settings.meters, aside=[systems, target])
-    cells = find_cells(table, settings.cell)
-    ordering = find_order(source, table, settings.meters, workers=workers)
+    table = read_systems(systems, reading)
+    source = look_at(fleet, reading, aside=[systems, target])
+    cells = find_cells(table, settings["cell_degrees"])
+    ordering = find_order(source, table, reading, workers=workers)
     plan = make_plan(source, table, settings, ordering=ordering, cells=cells)
     job = FleetJob(
         out=str(target),
         systems=os.path.realpath(systems),
         source=source,
-        settings=settings,
+        reading=reading,
+        options=options,
+        weather=settings["weather"],
+        cell=settings["cell_degrees"],
         fingerprint=plan.fingerprint,
         digest=table.digest,
         gathered=plan.bucket is not None,
@@ -366,14 +393,14 @@ def _processors() -> int:
     return os.cpu_count() or 1
 
 
-def _description(job: FleetJob, plan: FleetPlan) -> dict[str, Any]:
+def _description(job: FleetJob, plan: FleetPlan, settings: dict[str, Any]) -> dict[str, Any]:
     """Return what ``run.json`` says of a run."""
     version, engine = IDENTITY
     return {
         "fingerprint": plan.fingerprint,
         "version": version,
         "engine": engine,
-        "settings": job.settings.to_dict(),
+        "settings": settings,
         "layout": job.source.columns.layout.value,
         "files": len(job.source.files),
         "parts": len(plan.parts),

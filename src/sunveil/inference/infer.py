@@ -2,17 +2,16 @@
 
 from __future__ import annotations
 
-import datetime as dt
 import os
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import groupby, islice
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Unpack
 
 import numpy as np
 import pandas as pd
 
 from sunveil._files import progress
-from sunveil._options import checked, instance, without_unit
+from sunveil._options import checked, instance, options_of, split_options
 from sunveil.engine.clock_faults import repaired
 from sunveil.engine.infer import infer_any_block
 from sunveil.engine.net_meters import Separated
@@ -27,7 +26,7 @@ from sunveil.estimates.estimates_table import (
     EstimateSource,
 )
 from sunveil.estimates.flags_and_quality import NO_WEATHER, reason
-from sunveil.estimates.inference_options import EngineOptions, Options
+from sunveil.estimates.inference_options import InferOptions, SystemKeywords
 from sunveil.estimates.planes_and_intervals import (
     Assumptions,
     ClockFinding,
@@ -36,10 +35,10 @@ from sunveil.fleet.blocks import grid_of, on_grid
 from sunveil.inference.fleet_part import SiteSkies, by_paper
 from sunveil.meters.dataframes import frame_of, record_of, systems_of_frame
 from sunveil.meters.read_files import failed
-from sunveil.meters.reading_options import MeterOptions
+from sunveil.meters.reading_options import MeterKeywords, MeterOptions
 from sunveil.meters.record import Label, Record, RefusedSystem
 from sunveil.meters.time_steps import clock_elsewhere
-from sunveil.site import Losses, Site, SkyModel, TimeGrid
+from sunveil.site import Site, SkyModel, TimeGrid
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -53,11 +52,11 @@ BATCH = 64
 
 
 def infer_records(
-    records: Sequence[Record], skies: SiteSkies, *, options: Options | None = None
+    records: Sequence[Record], skies: SiteSkies, *, options: InferOptions | None = None
 ) -> Iterator[Estimate | SunveilError]:
     """Yield the metadata of each system of a site, or why there is none, in the records' order."""
     # Every system stands alone: whatever one record holds, the others' estimates are the same.
-    options = options or Options()
+    options = options or InferOptions()
     # neighbours in the file that share a grid and a clock are inferred together
     for key, alike in groupby(records, key=_key):
         elsewhere = clock_elsewhere(key[1], skies.site.longitude)
@@ -80,7 +79,7 @@ def _batches(records: Iterable[Record]) -> Iterator[list[Record]]:
 
 
 def _settle_batch(
-    records: Sequence[Record], grid: TimeGrid, skies: SiteSkies, options: Options
+    records: Sequence[Record], grid: TimeGrid, skies: SiteSkies, options: InferOptions
 ) -> list[Estimate | SunveilError]:
     """Return the estimates of records that share a grid; one that fails leaves the others alone."""
     try:
@@ -96,7 +95,7 @@ def _settle_batch(
 
 
 def _infer_batch(
-    records: Sequence[Record], grid: TimeGrid, skies: SiteSkies, options: Options
+    records: Sequence[Record], grid: TimeGrid, skies: SiteSkies, options: InferOptions
 ) -> Iterator[Estimate | SunveilError]:
     """Yield the estimates of records that share a grid, a clock, a label and a kind of meter."""
     sky = skies.over(grid)
@@ -104,7 +103,7 @@ def _infer_batch(
         on_grid(records, grid),
         sky,
         net=bool(records[0].net),
-        options=options.engine,
+        options=options,
         timezone=records[0].timezone,
         label=records[0].label,
         label_known=records[0].label_known,
@@ -141,7 +140,6 @@ def _notes(record: Record, capacity_kw: float) -> tuple[str, ...]:
     return (*record.notes, unit) if unit else record.notes
 
 
-@without_unit
 def infer(
     power: ReadingsLike,
     *,
@@ -151,19 +149,8 @@ def infer(
     altitude: float | None = None,
     times: Any = None,
     weather: str | os.PathLike[str] | Weather | pd.DataFrame = "clearsky",
-    timezone: str | dt.tzinfo | None = None,
-    power_unit: str = "auto",
-    label: str = "auto",
-    net: bool = False,
-    method: str = "default",
-    clock: str = "repair",
-    losses: Losses | float | None = None,
-    albedo: float = 0.2,
-    group: str = "month",
-    search: str = "exhaustive",
-    mount: str = "unknown",
-    force: bool = False,
     cache: WeatherCache | None = None,
+    **options: Unpack[SystemKeywords],
 ) -> Estimate:
     """Infer azimuth, tilt and DC capacity of one system from its meter.
 
@@ -173,12 +160,12 @@ def infer(
         The readings of one system: a series indexed by time; a frame with one column of readings,
         indexed by time or beside a column of times; an array with ``times``; the same of polars,
         pyarrow or anything else that speaks Arrow; the path of a meter file that has one system; or
-        a record that a reader returned, whose own unit, time zone and label then count. For a
+        a record that a reader returned, with its own unit, time zone and label. For a
         frame of several systems, see :func:`infer_frame`.
     site
         The place, as a :class:`~sunveil.Site` or as pvlib's ``Location``.
     latitude, longitude
-        The place as numbers, in its stead; north and east are positive. [degrees]
+        The place as numbers instead; north and east positive. [degrees]
     altitude
         Height above the sea; looked up when left out. [m]
     times
@@ -186,69 +173,30 @@ def infer(
     weather
         ``"clearsky"`` (no network, no key), ``"nsrdb"``, ``"pvgis"``, a file's path, a
         :class:`~sunveil.weather.Weather`, or a frame in pvlib's names.
-    timezone
-        Time zone of times that have none: ``"UTC"``, ``"-07:00"``, an IANA name, or a zone of
-        zoneinfo or pytz.
-    power_unit
-        Unit of the readings: W, kW, MW, Wh, kWh or MWh. With ``auto``, the name of the series or
-        the header of the file must say it (``power_kw``). Only where readings are impossible in W
-        or in kW is a series without it taken to be in the other, with a note.
-    label
-        Which instant of its interval a stamp names: ``start`` (or ``left``, as pandas' ``resample``
-        says), ``middle``, ``end`` (or ``right``); or ``auto``: the middle of intervals below 30
-        minutes, the start of longer ones.
-    net
-        Whether the series is generation less a household's load, as a meter at the grid sees it:
-        above zero where there is more generation. What looks like one is taken for one in any case.
-    method
-        ``default`` or ``paper``.
-    clock
-        ``repair`` or ``given``.
-    losses
-        The fraction that the system loses, or :class:`~sunveil.Losses` with the inverter's
-        efficiency and the temperature coefficient; calibrated ones when left out.
-    albedo
-        Fraction of light that the ground sends back.
-    group
-        How the paper's method groups days: ``week``, ``month`` or ``quarter``.
-    search
-        How it looks for its maximiser: ``exhaustive`` or ``bayesopt``.
-    mount
-        ``rack``, ``roof`` or ``unknown``; a known mount makes the capacity surer.
-    force
-        Infer what does not look like generation at this place all the same, flagged.
     cache
-        Where weather is kept; the user's cache folder when left out.
+        Cache of weather; default: in the user's cache folder.
+    **options
+        Options of :class:`~sunveil.meters.MeterOptions` and
+        :class:`~sunveil.estimates.inference_options.InferOptions`: ``timezone``, ``power_unit``,
+        ``label``, ``net``; ``clock``, ``losses``, ``albedo``, ``mount``, ``force``, ...
 
     Returns
     -------
     Estimate
-        Plane, capacity, their 90% intervals, the clock, and what to know before trusting them. It
-        keeps the readings in memory for :meth:`Estimate.plot`; what it writes does not hold them.
+        Plane, capacity, 90% intervals, clock and flags. It keeps the readings in memory for
+        :meth:`Estimate.plot`; they are never written.
 
     Privacy
     -------
     None: the estimate is as private as the readings. Releases are another matter.
     """
-    options = Options.of(
-        method=method,
-        clock=clock,
-        losses=losses,
-        albedo=albedo,
-        group=group,
-        search=search,
-        mount=mount,
-        force=force,
-    )
+    reading, inference = split_options(options, MeterOptions, InferOptions)
     place = Site.of(site, latitude=latitude, longitude=longitude, altitude=altitude)
     skies = SiteSkies.at(place, weather=weather, cache=cache)
-    record = record_of(
-        power, times=times, power_unit=power_unit, timezone=timezone, label=label, net=net
-    )
-    return _given(next(infer_records([record], skies, options=options)))
+    record = record_of(power, reading, times=times)
+    return _given(next(infer_records([record], skies, options=inference)))
 
 
-@without_unit
 def infer_frame(
     frame: pd.DataFrame | Any,
     *,
@@ -257,19 +205,8 @@ def infer_frame(
     longitude: float | None = None,
     altitude: float | None = None,
     weather: str | os.PathLike[str] | Weather | pd.DataFrame = "clearsky",
-    timezone: str | dt.tzinfo | None = None,
-    power_unit: str = "auto",
-    label: str = "auto",
-    net: bool = False,
-    method: str = "default",
-    clock: str = "repair",
-    losses: Losses | float | None = None,
-    albedo: float = 0.2,
-    group: str = "month",
-    search: str = "exhaustive",
-    mount: str = "unknown",
-    force: bool = False,
     cache: WeatherCache | None = None,
+    **options: Unpack[SystemKeywords],
 ) -> Estimates:
     """Infer every system of a frame of one place, in the order of the systems' names.
 
@@ -282,12 +219,8 @@ def infer_frame(
     frame
         Long, with the columns ``system_id``, ``time`` and ``power_kw``; or wide, indexed by time
         with a column for each system. Of pandas, polars or pyarrow.
-    site, latitude, longitude, altitude, weather, cache
-        As for :func:`infer`.
-    timezone, power_unit, label, net
+    site, latitude, longitude, altitude, weather, cache, **options
         As for :func:`infer`; the unit of a long frame must be given or in its column's name.
-    method, clock, losses, albedo, group, search, mount, force
-        As for :func:`infer`.
 
     Returns
     -------
@@ -298,26 +231,14 @@ def infer_frame(
     -------
     None: the estimates are as private as the readings.
     """
-    options = Options.of(
-        method=method,
-        clock=clock,
-        losses=losses,
-        albedo=albedo,
-        group=group,
-        search=search,
-        mount=mount,
-        force=force,
-    )
+    reading, inference = split_options(options, MeterOptions, InferOptions)
     place = Site.of(site, latitude=latitude, longitude=longitude, altitude=altitude)
     skies = SiteSkies.at(place, weather=weather, cache=cache)
-    # a zone of zoneinfo or pytz is kept by its name
-    zone: Any = timezone
-    reading = MeterOptions(power_unit=power_unit, timezone=zone, label=label, net=net)
     systems = systems_of_frame(frame_of(frame), reading)
     records = [each for each in systems if isinstance(each, Record)]
     refused = [each for each in systems if isinstance(each, RefusedSystem)]
     estimates = []
-    found = infer_records(records, skies, options=options)
+    found = infer_records(records, skies, options=inference)
     for record, each in zip(records, progress(found, "inferring", total=len(records)), strict=True):
         if isinstance(each, Estimate):
             estimates.append(each)
@@ -331,7 +252,7 @@ def infer_record(
     record: Record,
     weather: Weather,
     *,
-    options: Options | None = None,
+    options: InferOptions | None = None,
     cache: WeatherCache | None = None,
 ) -> Estimate:
     """Infer the metadata of one system.
@@ -352,8 +273,8 @@ def infer_record(
         instance(
             "options",
             options,
-            Options,
-            give="Options, as sunveil.estimates.inference_options has them",
+            InferOptions,
+            give="InferOptions",
         )
     skies = SiteSkies.under(weather, cache=cache)
     return _given(next(infer_records([record], skies, options=options)))
@@ -369,7 +290,6 @@ def _given(found: Estimate | SunveilError) -> Estimate:
 COLUMNS = ("generation_kw", "generation_low_kw", "generation_high_kw", "load_kw")
 
 
-@without_unit
 def separate(
     power: ReadingsLike,
     estimate: Estimate,
@@ -380,10 +300,8 @@ def separate(
     altitude: float | None = None,
     times: Any = None,
     weather: str | os.PathLike[str] | Weather | pd.DataFrame = "clearsky",
-    timezone: str | dt.tzinfo | None = None,
-    power_unit: str = "auto",
-    label: str = "auto",
     cache: WeatherCache | None = None,
+    **options: Unpack[MeterKeywords],
 ) -> pd.DataFrame:
     """Tell the generation of a net meter from its household's load, with a 90% band.
 
@@ -394,7 +312,7 @@ def separate(
         :func:`sunveil.infer` takes.
     estimate
         What :func:`sunveil.infer` said of it.
-    site, latitude, longitude, altitude, times, weather, timezone, power_unit, label, cache
+    site, latitude, longitude, altitude, times, weather, cache, **options
         As they were for :func:`sunveil.infer`.
 
     Returns
@@ -417,15 +335,8 @@ def separate(
     instance("estimate", estimate, Estimate, give="an Estimate, as sunveil.infer returns it")
     place = Site.of(site, latitude=latitude, longitude=longitude, altitude=altitude)
     skies = SiteSkies.at(place, weather=weather, cache=cache)
-    record = record_of(
-        power,
-        times=times,
-        system_id=estimate.system_id,
-        power_unit=power_unit,
-        timezone=timezone,
-        label=label,
-        net=True,
-    )
+    reading = options_of(MeterOptions, options, net=True)
+    record = record_of(power, reading, times=times, system_id=estimate.system_id)
     return separate_record(record, skies, estimate)
 
 
@@ -453,7 +364,7 @@ def separate_repaired(
     grid = grid_of(fixed)
     sky = skies.over(grid)
     assumed = estimate.assumptions
-    options = EngineOptions(losses=assumed.losses, albedo=assumed.albedo, mount=assumed.mount)
+    options = InferOptions(losses=assumed.losses, albedo=assumed.albedo, mount=assumed.mount)
     # what the clock had wrong is out of these readings, and is not to be taken out twice
     right = estimate.replaced(clock=ClockFinding(0.0, fixed.label))
     power = on_grid([fixed], grid)[0]

@@ -224,8 +224,7 @@ class Ledger(LedgerReader):
     create
         Make the ledger if there is none; otherwise a missing one is refused.
     marks
-        Where high-water marks are kept; beside the file and in the user's state folder when left
-        out.
+        Where high-water marks are kept; default: beside the file and in the user's state folder.
     after_draw
         Called between a draw and its keeping, also where the draw failed: until it returns, nobody
         can see or wait for the end of the draw. The service holds draws back in it.

@@ -109,7 +109,7 @@ CONVERSION = "tight"
 
 @dataclass(frozen=True, slots=True)
 class Promise:
-    """No unit of any household's records changes what is published by more than this, ever.
+    """The total privacy budget of a dataset, per household and for all time.
 
     Parameters
     ----------
@@ -124,9 +124,9 @@ class Promise:
     conditional
         Names of mechanisms whose guarantee is conditional and which are allowed all the same.
     meters
-        The largest number of meters that a household has: they count as one.
+        Largest number of meters of a household; they count as one.
     schedule
-        When it may be spent; at any time when left out.
+        When it may be spent; default: at any time.
     """
 
     unit: Unit
@@ -356,7 +356,7 @@ class Dataset:
 
 @dataclass(frozen=True, slots=True)
 class Question:
-    """What is asked of a dataset.
+    """A question to a dataset.
 
     Parameters
     ----------
@@ -373,11 +373,10 @@ class Question:
     analyst
         Who asks; None for the curator.
     series
-        Digest that answers to be found together have in common, such as rows that were drawn in
-        several years.
+        Digest shared by answers that belong together, such as rows drawn in several years.
     homes
-        Systems that are registered with the charge, if they are not yet: those that are published.
-        As who asks, they are no part of what is asked.
+        Systems to register with the charge if they are new. Like ``analyst``, not part of the
+        question itself.
     """
 
     kind: str

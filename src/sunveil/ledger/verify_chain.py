@@ -30,7 +30,7 @@ FORGOTTEN = "the ledger has forgotten what was spent: an old copy was put back"
 
 @dataclass(frozen=True, slots=True)
 class Verdict:
-    """What a verification found.
+    """Result of a verification.
 
     Parameters
     ----------
@@ -39,11 +39,11 @@ class Verdict:
     entries, charges, answered
         How many entries, charges, and charges with an answer the chain has.
     head
-        Digest of the last entry: who writes it down can compare it later.
+        Digest of the last entry, to be kept elsewhere and compared later.
     spent, total
         The most that any household has spent, and the promise, in its measure.
     faults
-        What is wrong, one sentence each.
+        Faults, one sentence each.
     """
 
     dataset: str

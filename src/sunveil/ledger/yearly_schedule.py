@@ -17,7 +17,7 @@ MOST_YEARS = 100
 
 @dataclass(frozen=True, slots=True)
 class YearlySchedule:
-    """When a promise may be spent: a start, and by the end of its n-th year n of its even parts."""
+    """A promise spent in even yearly parts: ``start`` at once, the rest over ``years``."""
 
     # What is left of a year can be spent in later ones. The start is for what is drawn once and
     # then stands, such as rows of single systems.

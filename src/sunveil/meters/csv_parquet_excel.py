@@ -12,6 +12,7 @@ from typing import Any
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 import pyarrow.feather as feather
 import pyarrow.parquet as pq
 from numpy.typing import NDArray
@@ -21,14 +22,22 @@ from sunveil.meters.file_types import (
     Content,
     FileKind,
     LineBlock,
+    cut,
     decode,
     iter_blocks,
     read_head,
     to_texts,
     unreadable,
 )
-from sunveil.meters.find_columns import ColumnRoles, find_roles
-from sunveil.meters.header_and_units import TableColumn, TableHead, find_columns, find_head
+from sunveil.meters.find_columns import ColumnRoles, find_roles, refuse_consumption
+from sunveil.meters.header_and_units import (
+    TableColumn,
+    TableHead,
+    find_columns,
+    find_head,
+    first_names,
+    units_in,
+)
 from sunveil.meters.numbers_and_dates import CellNumbers, Rows
 from sunveil.meters.reading_options import AUTO, MeterOptions, parse_timezone
 
@@ -235,14 +244,34 @@ HEAD = 300
 def read_workbook(content: Content, options: MeterOptions) -> RoleCells:
     """Return the columns of the first sheet of a workbook that holds times and readings."""
     problem: MeterError | None = None
+    days: RoleCells | None = None
     for rows in _sheets(content):
         try:
-            _, first, columns, _ = find_columns(rows[:HEAD], options, where=content.name)
+            at = first_names([[row] for row in rows[:HEAD]], options)
+            _, first, columns, _ = find_columns(
+                rows[:HEAD], options, where=content.name, names_at=at
+            )
             roles = find_roles(columns, options, where=content.name)
-            return cells_of_rows(columns, roles, rows[first:], content=content)
+            found = cells_of_rows(columns, roles, rows[first:], content=content)
         except MeterError as error:
             problem = problem or error
+            continue
+        # stamps of one system must not choose the sheet of another
+        if options.declared_only or not _is_of_days(found):
+            return found
+        days = days or found
+    if days is not None:
+        return days
     raise problem or MeterError(f"{content.name} has no sheet with a header and readings")
+
+
+def _is_of_days(table: RoleCells) -> bool:
+    """Whether the rows of a table are totals of days: all their times are dates."""
+    if table.roles.date is not None or table.roles.minutes is not None:
+        return False
+    return not pc.any(pc.match_substring(table.time, ":")).as_py() and bool(
+        pc.all(pc.match_substring_regex(table.time, r"^\d{4}-\d\d-\d\d$")).as_py()
+    )
 
 
 def read_workbook_table(content: Content) -> dict[str, pa.Array]:
@@ -380,6 +409,9 @@ def read_text(content: Content, options: MeterOptions) -> RoleCells:
         lines = lines[0].split(";")
     head = find_head(lines, options, where=where)
     roles = find_roles(head.columns, options, where=where)
+    if options.power_column is None and not roles.net and head.named:
+        above = [cell for line in lines[: head.above] for cell in cut(line, head.separator)]
+        refuse_consumption([each for each in above if " " not in each.strip()], where)
     _refuse_open_decimal(head, options, where)
     if options.declared_only:
         _refuse_parted_flows(roles, where)
@@ -450,6 +482,9 @@ def _streamed(content: Content, head: TableHead, roles: ColumnRoles) -> RoleCell
     if not rows:
         raise MeterError(f"{content.name} has a header but no readings")
     whole = [pa.concat_arrays(held) for held in power]
+    said = {} if head.decimal is None else {"decimal": head.decimal}
+    if head.unit is not None and not units_in(*(head.columns[at].label for at in read)):
+        said["unit"] = head.unit
     return RoleCells(
         content.name,
         content.stem,
@@ -461,7 +496,7 @@ def _streamed(content: Content, head: TableHead, roles: ColumnRoles) -> RoleCell
         torn=np.concatenate(torn),
         short=np.concatenate(short),
         separator=head.separator,
-        said={} if head.decimal is None else {"decimal": head.decimal},
+        said=said,
         **{name: _unified(held) for name, held in cells.items()},
     )
 

@@ -4,23 +4,21 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterable
-from datetime import tzinfo
 from pathlib import Path
-from typing import Any, TypeAlias
+from typing import Any, TypeAlias, Unpack
 
 import numpy as np
 import pandas as pd
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from sunveil._options import checked, instance, shown
+from sunveil._options import checked, instance, options_of, shown
 from sunveil.errors import MeterError, ParameterError, SunveilError
-from sunveil.meters import header_and_units
+from sunveil.meters import vocabulary
 from sunveil.meters.build_record import RawSystem, to_record
 from sunveil.meters.csv_parquet_excel import cells_of_table
 from sunveil.meters.file_types import sound_text
 from sunveil.meters.header_and_units import (
-    fold,
     missing_unit,
     only_plausible_unit,
     unit_in_name,
@@ -28,20 +26,18 @@ from sunveil.meters.header_and_units import (
 )
 from sunveil.meters.numbers_and_dates import name_rows
 from sunveil.meters.read_files import only_records, read_meters, settle
-from sunveil.meters.reading_options import MeterOptions, Unit, zone_name
-from sunveil.meters.record import Label, Record, RefusedSystem
+from sunveil.meters.reading_options import MeterKeywords, MeterOptions, Unit, zone_name
+from sunveil.meters.record import Record, RefusedSystem
 from sunveil.meters.split_systems import read_table
 from sunveil.meters.time_steps import Stamps
+from sunveil.meters.vocabulary import fold
 
 
 def from_pandas(
     power: pd.Series[Any],
     *,
     system_id: str = "system",
-    power_unit: str = "auto",
-    timezone: str | tzinfo | None = None,
-    label: Label | str = "auto",
-    **choices: Any,
+    **options: Unpack[MeterKeywords],
 ) -> Record:
     """Make a record of a series indexed by time.
 
@@ -51,22 +47,18 @@ def from_pandas(
         Readings indexed by time, with a time zone, or without one and with ``timezone``. [unit]
     system_id
         The name of the system.
-    power_unit
-        ``"W"``, ``"kW"``, ``"MW"``, ``"Wh"``, ``"kWh"`` or ``"MWh"``. With ``"auto"``, the name of
-        the series must say it (``"power_kw"``), or the readings must be impossible in W or in kW.
-        For releases only the name counts.
-    timezone
-        The clock of an index without a time zone.
-    label
-        Which instant of its interval the index names; see :class:`MeterOptions`.
-    **choices
-        Further fields of :class:`MeterOptions`: ``duplicates``, ``unit_switch``, ...
+    **options
+        Options of :class:`MeterOptions`. Without ``power_unit``, the name of the series must say
+        it (``"power_kw"``), or the readings must be impossible in W or in kW; for releases only
+        the name counts.
     """
-    zone: Any = timezone
-    options = MeterOptions(power_unit=power_unit, timezone=zone, label=label).changed(choices)
     instance("power", power, pd.Series, give="a pandas Series of readings indexed by time")
+    return _record(power, str(system_id), options_of(MeterOptions, options))
+
+
+def _record(power: pd.Series[Any], system_id: str, options: MeterOptions) -> Record:
     name = "" if power.name is None else str(power.name)
-    return to_record(_raw(power, str(system_id), options, name), options)
+    return to_record(_raw(power, system_id, options, name), options)
 
 
 def _raw(power: pd.Series[Any], system_id: str, options: MeterOptions, name: str = "") -> RawSystem:
@@ -103,7 +95,7 @@ def _unit(
     stated = units_in(name)
     if len(stated) == 1 and (unit := stated.pop()) is not None:
         return unit, ()
-    if not (options.declared_only or stated or header_and_units.ENERGY.search(fold(name))):
+    if not (options.declared_only or stated or vocabulary.ENERGY.search(fold(name))):
         unit, why = only_plausible_unit(values)
         if unit is not None:
             return unit, (f"No unit was given: taken to be {unit}, since {why}.",)
@@ -161,10 +153,10 @@ def _is_wide(frame: pd.DataFrame, options: MeterOptions) -> bool:
     if not isinstance(frame.index, pd.DatetimeIndex) or any((*declared, *flows)):
         return False
     names = [fold(str(name)) for name in frame.columns]
-    told = {*header_and_units.SYSTEMS, *header_and_units.TIMES}
+    told = {*vocabulary.SYSTEMS, *vocabulary.TIMES}
     if any(name in told or unit_in_name(name) is not None for name in names):
         return False
-    return len(names) > 1 or not header_and_units.GENERATION.search(names[0])
+    return len(names) > 1 or not vocabulary.GENERATION.search(names[0])
 
 
 def _systems_of_columns(frame: pd.DataFrame, options: MeterOptions) -> list[Record | RefusedSystem]:
@@ -237,10 +229,10 @@ GIVE = (
 
 def record_of(
     readings: ReadingsLike,
+    options: MeterOptions,
     *,
     times: Any = None,
     system_id: str | None = None,
-    **choices: Any,
 ) -> Record:
     """Return the readings of one system as a record, whatever they come in."""
     if isinstance(readings, Record):
@@ -248,10 +240,10 @@ def record_of(
         return readings
     if isinstance(readings, (str, os.PathLike)):
         _refuse_times(times, "a file")
-        return _from_file(Path(readings), choices)
+        return _from_file(Path(readings), options)
     power = series_of(readings, times)
     name = power.name if system_id is None else system_id
-    return from_pandas(power, system_id="system" if name is None else str(name), **choices)
+    return _record(power, "system" if name is None else str(name), options)
 
 
 def series_of(readings: Any, times: Any = None) -> pd.Series[Any]:
@@ -305,8 +297,8 @@ def _refuse_times(times: Any, what: str) -> None:
         raise ParameterError(f"times= is for arrays: {what} brings its own times, so leave it out")
 
 
-def _from_file(path: Path, choices: dict[str, Any]) -> Record:
-    records = read_meters(path, MeterOptions(**choices))
+def _from_file(path: Path, options: MeterOptions) -> Record:
+    records = read_meters(path, options)
     if len(records) != 1:
         raise ParameterError(
             f"{path.name} has {len(records)} systems, and one is inferred here: read them with"

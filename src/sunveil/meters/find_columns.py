@@ -11,20 +11,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sunveil.errors import MeterError
-from sunveil.meters import header_and_units
-from sunveil.meters.header_and_units import (
-    CONSUMPTION_KINDS,
-    EXPORT_KINDS,
-    GENERATION_KINDS,
-    IMPORT_KINDS,
-    TableColumn,
-    fold,
-    unit_in_name,
-    without_tariff,
-)
+from sunveil.meters import vocabulary
+from sunveil.meters.header_and_units import TableColumn, unit_in_name
 from sunveil.meters.numbers_and_dates import is_blank, is_clock, is_stamp, parse_number
 from sunveil.meters.reading_options import ADDED, MeterOptions, Register
 from sunveil.meters.record import Label
+from sunveil.meters.vocabulary import fold
 
 
 def kind_of_rows(
@@ -34,10 +26,10 @@ def kind_of_rows(
     folded = [fold(each) for each in kinds]
     wanted = None if options.power_column is None or not strict else fold(options.power_column)
     if wanted is None:
-        wanted = next((each for each in GENERATION_KINDS if each in folded), None)
+        wanted = next((each for each in vocabulary.GENERATION_KINDS if each in folded), None)
     if not strict and wanted is None and options.power_column is not None:
         return np.ones(len(folded), dtype=bool)
-    if wanted is None and folded and set(folded) <= CONSUMPTION_KINDS:
+    if wanted is None and folded and set(folded) <= vocabulary.CONSUMPTION_KINDS:
         named = "kind of rows" if strict else "column"
         raise MeterError(
             f"{where} has rows of consumption alone: give those of generation, or name the {named}"
@@ -63,9 +55,10 @@ def kinds_of_flows(
     folded = [fold(each) for each in kinds]
     if strict and options.power_column is not None:
         return None
-    if not options.net and set(folded) & set(GENERATION_KINDS):
+    if not options.net and set(folded) & set(vocabulary.GENERATION_KINDS):
         return None
-    given, taken = (_of_one_register(folded, words) for words in (EXPORT_KINDS, IMPORT_KINDS))
+    given = _of_one_register(folded, vocabulary.EXPORT_KINDS)
+    taken = _of_one_register(folded, vocabulary.IMPORT_KINDS)
     if not given or not taken:
         return None
 
@@ -82,6 +75,12 @@ def _of_one_register(folded: Sequence[str], words: frozenset[str]) -> list[str]:
     if whole:
         return whole if len(whole) == 1 else []
     return kinds if len({without_tariff(each) for each in kinds}) == 1 else []
+
+
+def without_tariff(folded: str) -> str:
+    """Return the name of a register without the words that name its tariff."""
+    name = vocabulary.OBIS_TARIFF.sub(r"\1", folded)
+    return " ".join(vocabulary.TARIFF.sub("", name).split())
 
 
 def find_day_columns(
@@ -170,12 +169,13 @@ def list_numbered(columns: Sequence[TableColumn], places: Sequence[int]) -> str:
     names = [columns[at].name for at in places]
     if len(set(names)) == len(names):
         return list_columns([columns[at] for at in places])
-    return ", ".join(f"{at + 1} ({columns[at].shown[:60]!r})" for at in places[:20])
+    shown = [f" ({columns[at].shown[:60]!r})" if columns[at].shown else "" for at in places[:20]]
+    return ", ".join(f"{at + 1}{name}" for at, name in zip(places, shown, strict=False))
 
 
 def suggest_systems(columns: Sequence[TableColumn]) -> str:
     """Return the columns that may name systems, for a message; nothing where none does."""
-    likely = [column for column in columns if header_and_units.IDENTIFYING.search(column.folded)]
+    likely = [column for column in columns if vocabulary.IDENTIFYING.search(column.folded)]
     return list_columns(likely) if likely else ""
 
 
@@ -214,7 +214,21 @@ def find_readings(
         return given, drawn, True
     if options.net:
         return (_find_net(columns, taken, where),), (), True
-    return (_find_power(columns, taken, where),), (), False
+    place = _find_power(columns, taken, where)
+    refuse_consumption([columns[place].label], where)
+    return (place,), (), False
+
+
+def refuse_consumption(labels: Sequence[str], where: str) -> None:
+    """Refuse readings that are named consumption and not generation."""
+    words = [fold(each) for each in labels]
+    if any(map(vocabulary.CONSUMPTION.search, words)) and not any(
+        map(vocabulary.SURELY_GENERATION.search, words)
+    ):
+        raise MeterError(
+            f"{where} has readings of consumption alone: give those of generation, or name the"
+            " column to read with option `power_column`"
+        )
 
 
 def _tariffs(columns: Sequence[TableColumn], places: Sequence[int]) -> tuple[int, ...]:
@@ -223,11 +237,9 @@ def _tariffs(columns: Sequence[TableColumn], places: Sequence[int]) -> tuple[int
     if len(places) < 2:
         return tuple(places)
     names = [re.sub(r"\b([km] ?)?wh?\b", "", fold(columns[at].label)).strip() for at in places]
-    common = [header_and_units.without_tariff(each) for each in names]
+    common = [without_tariff(each) for each in names]
     of_all = [
-        at
-        for at, name in zip(places, names, strict=True)
-        if header_and_units.ALL_TARIFFS.search(name)
+        at for at, name in zip(places, names, strict=True) if vocabulary.ALL_TARIFFS.search(name)
     ]
     if len(of_all) == 1:
         return tuple(of_all)
@@ -266,7 +278,7 @@ def find_flows(
         for at, column in enumerate(columns)
         if at not in taken
         and column.is_number is not False
-        and not header_and_units.SURELY_GENERATION.search(fold(column.label))
+        and not vocabulary.SURELY_GENERATION.search(fold(column.label))
     ]
 
     def named(words: Sequence[re.Pattern[str]], but: Sequence[int]) -> tuple[list[int], int]:
@@ -276,15 +288,15 @@ def find_flows(
                 return found, rank
         return [], 0
 
-    exports, rank = named(header_and_units.EXPORTS, ())
-    imports, _ = named(header_and_units.IMPORTS, exports)
+    exports, rank = named(vocabulary.EXPORTS, ())
+    imports, _ = named(vocabulary.IMPORTS, exports)
     return ([], []) if rank and not imports else (exports, imports)
 
 
 def _other_generation(columns: Sequence[TableColumn], taken: set[int | None]) -> bool:
     """Whether a column counts generation, beside those of the flows at the grid."""
     return any(
-        _is_generation(column) and not header_and_units.NETS.search(fold(column.label))
+        _is_generation(column) and not vocabulary.NETS.search(fold(column.label))
         for at, column in enumerate(columns)
         if at not in taken and column.is_number is not False
     )
@@ -293,7 +305,7 @@ def _other_generation(columns: Sequence[TableColumn], taken: set[int | None]) ->
 def _find_net(columns: Sequence[TableColumn], taken: set[int | None], where: str) -> int:
     """Return the one column of readings of a net meter."""
     tests: tuple[Callable[[TableColumn], bool], ...] = (
-        lambda column: bool(header_and_units.NETS.search(fold(column.label))),
+        lambda column: bool(vocabulary.NETS.search(fold(column.label))),
         lambda column: unit_in_name(column.label) is not None,
     )
     rest = [
@@ -311,7 +323,7 @@ def register_in(column: TableColumn) -> Register | None:
     if _is_counter(column):
         return Register.CUMULATIVE
     unit = unit_in_name(column.label)
-    daily = header_and_units.DAILY_COUNTERS.search(fold(column.label))
+    daily = vocabulary.DAILY_COUNTERS.search(fold(column.label))
     return Register.DAILY if daily and unit is not None and unit.is_energy else None
 
 
@@ -319,6 +331,7 @@ def _find_power(columns: Sequence[TableColumn], taken: set[int | None], where: s
     rest = [at for at in range(len(columns)) if at not in taken]
     if not rest:
         raise MeterError(f"{where} has no column of readings beside its times")
+    rest = [at for at in rest if columns[at].folded not in _NO_READINGS] or rest
     if (exact := first_named(columns, ("power kw",), taken)) is not None:
         return exact
     named = [
@@ -329,10 +342,11 @@ def _find_power(columns: Sequence[TableColumn], taken: set[int | None], where: s
     if len(named) == 1:
         return named[0]
     if not named and len(rest) > 1:
-        # nothing is named after generation: what can be a number at all
-        plain = [
-            at for at in rest if not header_and_units.OTHER_QUANTITIES.search(columns[at].folded)
-        ]
+        # nothing is named after generation: a column of values, or what can be a number at all
+        values = [at for at in rest if columns[at].folded in vocabulary.VALUES]
+        if len(values) == 1:
+            return values[0]
+        plain = [at for at in rest if not vocabulary.OTHER_QUANTITIES.search(columns[at].folded)]
         numbers = [at for at in plain if _is_numeric(columns[at])]
         seen = any(column.cells or column.is_number is not None for column in columns)
         named = numbers or ([] if seen else plain)
@@ -344,7 +358,7 @@ def _find_power(columns: Sequence[TableColumn], taken: set[int | None], where: s
     if len(rest) == 1:
         return rest[0]
     listed = list_numbered(columns, named or rest)
-    if not any(column.shown for column in columns):
+    if not any(column.name for column in columns):
         raise MeterError(
             f"{where} has no header: name its columns in a first line such as time,power_kw, or"
             " number them from 1 with options `time_column` and `power_column`"
@@ -355,25 +369,30 @@ def _find_power(columns: Sequence[TableColumn], taken: set[int | None], where: s
     )
 
 
+# Columns with these names hold no readings where there are others.
+_NO_READINGS = frozenset(
+    {*vocabulary.TIMES, *vocabulary.CLOCKS, *vocabulary.UNITS, *vocabulary.SYSTEMS} - {"data"}
+)
+
+
 def _is_generation(column: TableColumn) -> bool:
     words = fold(column.label)
-    if header_and_units.OTHER_QUANTITIES.search(
-        words
-    ) and not header_and_units.SURELY_GENERATION.search(words):
+    if vocabulary.OTHER_QUANTITIES.search(words) and not vocabulary.SURELY_GENERATION.search(words):
         return False
     if unit_in_name(column.label) is not None:
         return True
-    return bool(header_and_units.GENERATION.search(words)) or _carries_units(column)
+    return bool(vocabulary.GENERATION.search(words)) or _carries_units(column)
 
 
 def _likeliest(columns: Sequence[TableColumn], named: list[int]) -> list[int]:
     """Return those of several columns that speak of generation most plainly."""
     tests: tuple[Callable[[TableColumn], bool], ...] = (
-        lambda column: not header_and_units.OTHER_QUANTITIES.search(fold(column.label)),
+        lambda column: not vocabulary.OTHER_QUANTITIES.search(fold(column.label)),
+        lambda column: not _is_flow(column),
         lambda column: not _is_counter(column),
         lambda column: unit_in_name(column.label) is not None or _carries_units(column),
-        lambda column: bool(header_and_units.GENERATION.search(fold(column.label))),
-        lambda column: not header_and_units.DERIVED.search(fold(column.label)),
+        lambda column: bool(vocabulary.GENERATION.search(fold(column.label))),
+        lambda column: not vocabulary.DERIVED.search(fold(column.label)),
         _is_power,
     )
     for test in tests:
@@ -384,12 +403,20 @@ def _likeliest(columns: Sequence[TableColumn], named: list[int]) -> list[int]:
     return named
 
 
+def _is_flow(column: TableColumn) -> bool:
+    """Whether the header says that a column counts what flows at the grid."""
+    words = fold(column.label)
+    flows = (*vocabulary.EXPORTS, *vocabulary.IMPORTS)
+    return not vocabulary.SURELY_GENERATION.search(words) and any(
+        each.search(words) for each in flows
+    )
+
+
 def _is_counter(column: TableColumn) -> bool:
     """Whether the header says that a column counts up without end."""
     words = fold(column.label)
-    return bool(
-        header_and_units.COUNTERS.search(words)
-    ) and not header_and_units.DIFFERENCES.search(words)
+    named = vocabulary.COUNTERS.search(words) or vocabulary.OBIS_COUNTERS.search(words)
+    return bool(named) and not vocabulary.DIFFERENCES.search(words)
 
 
 def _is_power(column: TableColumn) -> bool:
@@ -422,7 +449,7 @@ def _is_index(column: TableColumn) -> bool:
     numbers = [cell for cell in cells if cell.isdecimal()]
     counts = [int(cell) for cell in numbers]
     stepped = all(b - a == 1 for a, b in pairwise(counts))
-    unnamed = bool(header_and_units.UNNAMED.fullmatch(column.name.strip())) and column.name != ""
+    unnamed = bool(vocabulary.UNNAMED.fullmatch(column.name.strip())) and column.name != ""
     return unnamed and len(counts) > 2 and len(counts) == len(cells) and stepped
 
 
@@ -439,6 +466,7 @@ class ColumnRoles:
     unit: int | None = None  # the unit of a row, where a column says it
     label: Label | None = None
     register: Register | None = None  # what the header says of a register that counts up
+    numbered: bool = False  # whether it says so by the number of a register alone
     imported: tuple[int, ...] = ()
     net: bool = False  # whether the columns are a net meter's, as the curator or the header says
 
@@ -471,10 +499,12 @@ def find_roles(columns: Sequence[TableColumn], options: MeterOptions, *, where: 
         power,
         date,
         system,
-        kind=first_named(columns, header_and_units.KINDS, taken),
-        unit=first_named(columns, header_and_units.UNITS, taken),
+        kind=first_named(columns, vocabulary.KINDS, taken),
+        unit=first_named(columns, vocabulary.UNITS, taken),
         label=_label_in(columns[time].folded),
         register=register_in(columns[power[0]]),
+        numbered=_is_counter(columns[power[0]])
+        and vocabulary.COUNTERS.search(fold(columns[power[0]].label)) is None,
         imported=imported,
         net=net,
     )
@@ -482,7 +512,7 @@ def find_roles(columns: Sequence[TableColumn], options: MeterOptions, *, where: 
 
 def _refuse_flowing_times(name: str, options: MeterOptions, where: str) -> None:
     """Refuse readings of the grid that only the name of their times tells from generation."""
-    found = header_and_units.FLOWING_TIMES.search(name)
+    found = vocabulary.FLOWING_TIMES.search(name)
     if found is None or (found[0] == "consumption" and options.net and options.negate):
         return
     if found[0] == "consumption":
@@ -498,15 +528,15 @@ def _refuse_flowing_times(name: str, options: MeterOptions, where: str) -> None:
 
 def _label_in(name: str) -> Label | None:
     """Return which instant of its interval the name of a column of times speaks of."""
-    if header_and_units.ENDING.search(name):
+    if vocabulary.ENDING.search(name):
         return Label.END
-    return Label.START if header_and_units.STARTING.search(name) else None
+    return Label.START if vocabulary.STARTING.search(name) else None
 
 
 def _find_system(columns: Sequence[TableColumn], options: MeterOptions, where: str) -> int | None:
     if options.system_column is not None:
         return find_position(columns, options.system_column, "system_column", where)
-    found = first_named(columns, header_and_units.SYSTEMS, set())
+    found = first_named(columns, vocabulary.SYSTEMS, set())
     return None if found is None or columns[found].is_time else found
 
 
@@ -521,11 +551,11 @@ def _find_times(
     date = (
         find_position(columns, options.date_column, "date_column", where)
         if options.date_column is not None
-        else first_named(columns, header_and_units.DATES, {taken})
+        else first_named(columns, vocabulary.DATES, {taken})
     )
     if date is None:
         date = _share_of(columns, _is_day, {taken})
-    clock = first_named(columns, header_and_units.CLOCKS, {taken, date})
+    clock = first_named(columns, vocabulary.CLOCKS, {taken, date})
     if clock is None and date is not None:
         clock = _share_of(columns, is_clock, {taken, date})
     if date is not None and clock is not None and _is_apart(columns, date, clock, options):
@@ -543,8 +573,8 @@ def _is_apart(columns: Sequence[TableColumn], date: int, clock: int, options: Me
     if not days or not hours:
         # nothing to see: the names "date" and "time" say it
         return options.date_column is not None or {columns[date].folded, columns[clock].folded} <= {
-            *header_and_units.DATES,
-            *header_and_units.CLOCKS,
+            *vocabulary.DATES,
+            *vocabulary.CLOCKS,
         }
     if options.date_column is not None:
         return True
@@ -557,15 +587,15 @@ def _is_day(cell: str) -> bool:
 
 
 def _is_hour(cell: str) -> bool:
-    return is_clock(cell) or bool(re.fullmatch(r"\d{1,2}|\d{4}|\d{6}", cell))
+    return is_clock(cell) or bool(re.fullmatch(r"\d{1,2}( ?[-–] ?\d{1,2})?|\d{4}|\d{6}", cell))
 
 
 def _find_time(columns: Sequence[TableColumn], where: str, taken: int | None) -> int:
-    if (found := first_named(columns, header_and_units.TIMES, {taken})) is not None:
+    if (found := first_named(columns, vocabulary.TIMES, {taken})) is not None:
         return found
     for position, column in enumerate(columns):
         # Exported frames leave their index of times without a name.
-        if header_and_units.UNNAMED.fullmatch(column.name.strip()) and position != taken:
+        if vocabulary.UNNAMED.fullmatch(column.name.strip()) and position != taken:
             seen = column.is_time or mostly_holds(column, is_stamp)
             # an export whose stamps have no name has them first
             unseen = column.is_time is None and not column.cells
@@ -588,7 +618,7 @@ def _find_time(columns: Sequence[TableColumn], where: str, taken: int | None) ->
         return worded[0]
     raise MeterError(
         f"{where} has no column of times known by its name: name it with option `time_column`,"
-        f" one of {list_columns(columns)}"
+        f" one of {list_columns([each for each in columns if each.name != _OF_DAYS])}"
     )
 
 
@@ -607,6 +637,10 @@ def _is_kind(columns: Sequence[TableColumn], options: MeterOptions) -> bool:
     return options.power_column is not None and fold(options.power_column) not in names
 
 
+# Stands for the name of a column of readings in a table of days.
+_OF_DAYS = "\0"
+
+
 def _roles_of_days(
     columns: Sequence[TableColumn],
     options: MeterOptions,
@@ -623,9 +657,10 @@ def _roles_of_days(
         date = find_position(columns, name, "date_column", where)
     else:
         rest = [
-            column if at not in taken else TableColumn("\0") for at, column in enumerate(columns)
+            column if at not in taken else TableColumn(_OF_DAYS)
+            for at, column in enumerate(columns)
         ]
-        found = first_named(rest, (*header_and_units.DATES, *header_and_units.TIMES), taken)
+        found = first_named(rest, (*vocabulary.DATES, *vocabulary.TIMES), taken)
         date = found if found is not None else _find_time(rest, where, system)
     ending = minutes[0] > 0.0
     # A row that is a whole day leaves no doubt which interval a column is.
@@ -635,7 +670,7 @@ def _roles_of_days(
         places,
         system=system,
         minutes=minutes,
-        kind=first_named(columns, header_and_units.KINDS, taken | {date}),
-        unit=first_named(columns, header_and_units.UNITS, taken | {date}),
+        kind=first_named(columns, vocabulary.KINDS, taken | {date}),
+        unit=first_named(columns, vocabulary.UNITS, taken | {date}),
         label=label,
     )

@@ -1,4 +1,4 @@
-"""Header row, column vocabulary, units."""
+"""The header of a table, and the unit that a header names."""
 
 from __future__ import annotations
 
@@ -12,59 +12,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sunveil.errors import MeterError
+from sunveil.meters import vocabulary
 from sunveil.meters.file_types import SEPARATORS, cut
 from sunveil.meters.numbers_and_dates import is_clock, is_stamp
 from sunveil.meters.reading_options import ADDED, COLUMN_FIELDS, MeterOptions, Unit
-
-# What units are made of, in small letters without accents. A prefix of one letter stands right
-# before its watt; elsewhere a space, a dash, a dot or a cross may stand between. Case says nothing:
-# mW is a megawatt too, since nobody meters PV in milliwatts.
-KILO, MEGA = ("kilo", "quilo", "chilo"), ("mega",)
-
-
-WATT = ("w", "watt", "watts", "vatio", "vatios")
-
-
-HOUR = (
-    *("h", "hs", "hr", "hrs", "hour", "hours"),
-    *("std", "stunde", "stunden", "uur", "uren"),
-    *("heure", "heures", "hora", "horas", "ora", "ore"),
-)
-
-
-PER = ("per", "pro", "je", "par", "por")
-
-
-# Energy by the interval is what every reading of energy is.
-INTERVAL = ("interval", "intervall", "intervalle", "intervalo", "intervallo")
-
-
-# So many kW of these are the size of a plant.
-SIZES = ("p", "peak", "spitze", "crete", "pico", "picco", "piek", "nominal", "rated", "installed")
-
-
-# Apparent and reactive power, and multiples that are not read.
-OTHER_UNITS = ("va", "kva", "mva", "var", "kvar", "mvar", "gw", "tw", "gigawatt", "gigawatts")
-
-
-# Money and mass by the kWh.
-PRICES = (
-    *("€", "$", "£", "ct", "cts", "cent", "cents", "eur", "euro", "usd", "gbp", "chf", "aud"),
-    *("g", "kg", "t", "lb", "lbs", "co2"),
-)
-
-
-# A lone W may be west: it is a watt behind these words or an underscore, in brackets and by itself.
-BEFORE_W = (
-    *("power", "leistung", "potencia", "potenza", "puissance", "vermogen", "moc", "p", "pac"),
-    *("ac", "active", "output", "total", "generation", "production", "solar", "pv", "in", "net"),
-    *("grid", "load", "export", "exported", "import", "imported", "consumption"),
-)
-
-
-# After these words a small k or m belongs to the unit: PowerkW.
-BEFORE_KW = ("power", "energy", "generation", "production", "yield", "output", "total")
-
+from sunveil.meters.vocabulary import fold
 
 NAMED = ", ".join(unit.value for unit in Unit)
 
@@ -88,43 +40,45 @@ _JOINTS = str.maketrans(dict.fromkeys("⋅•∙", "·") | dict.fromkeys("‐‑
 
 
 _UNIT = re.compile(
-    rf"(?<![a-z])(?:(?P<letter>[km])|(?P<kilo>{_any(KILO)}){_JOINT}|(?P<mega>{_any(MEGA)}){_JOINT})?"
-    rf"{_any(WATT)}(?:{_JOINT}(?P<hour>{_any(HOUR)}))?(?![a-z])"
+    rf"(?<![a-z])(?:(?P<letter>[km])|(?P<kilo>{_any(vocabulary.KILO)}){_JOINT}|(?P<mega>{_any(vocabulary.MEGA)}){_JOINT})?"
+    rf"{_any(vocabulary.WATT)}(?:{_JOINT}(?P<hour>{_any(vocabulary.HOUR)}))?(?![a-z])"
 )
 
 
 _OTHER = re.compile(
-    rf"(?<![a-z])(?:{_any(OTHER_UNITS)}{_JOINT}{_any(HOUR)}?(?![a-z])|irradiance|m\^?2(?!\d))"
+    rf"(?<![a-z])(?:{_any(vocabulary.OTHER_UNITS)}{_JOINT}{_any(vocabulary.HOUR)}?(?![a-z])|irradiance|m\^?2(?!\d))"
 )
 
 
 _SIZE_BEFORE = re.compile(r"(?<![a-z\d.,])(?:\d+|\d+[.,]\d+\s?)$")
 
 
-_SIZE_AFTER = re.compile(rf"{_JOINT}{_any(SIZES)}(?![a-z])")
+_SIZE_AFTER = re.compile(rf"{_JOINT}{_any(vocabulary.SIZES)}(?![a-z])")
 
 
-_BEHIND_W = re.compile(rf"_$|[(\[/]\s*$|(?<![a-z]){_any(BEFORE_W)}[\s_\-,:]+$")
+_BEHIND_W = re.compile(rf"_$|[(\[/]\s*$|(?<![a-z]){_any(vocabulary.BEFORE_W)}[\s_\-,:]+$")
 
 
-_PER = re.compile(rf"[\s)\]]*(?:/|{_any(PER)}\b)\s*(?P<word>[a-z]*)")
+_PER = re.compile(rf"[\s)\]]*(?:/|{_any(vocabulary.PER)}\b)\s*(?P<word>[a-z]*)")
 
 
 # Prices, a prefix apart from its watt, "W m-2" and "kW (h)".
-_ODD_BEFORE = re.compile(rf"(?<![a-z])(?:{_any(PRICES)}\s*/|{_any(PER)}\b|[kmgt][\s\-_.])\s*$")
+_ODD_BEFORE = re.compile(
+    rf"(?<![a-z])(?:{_any(vocabulary.PRICES)}\s*/|{_any(vocabulary.PER)}\b|[kmgt][\s\-_.])\s*$"
+)
 
 
 _ODD_AFTER = re.compile(r"[\s*.·]*[a-z]{1,3}\s?\^?-\s?\d")
 
 
-_HOUR_APART = re.compile(rf"\s*[(\[,;]\s*{_any(HOUR)}(?![a-z])")
+_HOUR_APART = re.compile(rf"\s*[(\[,;]\s*{_any(vocabulary.HOUR)}(?![a-z])")
 
 
 # Where words are written together: generationKWh, PVkWh, PowerkW. Other words that end in k or m
 # before a W stay whole: SolarparkWh may be either unit.
 _SEAM = re.compile(
     r"(?<=[a-z])(?=[A-VX-Z])|(?<=[a-jln-z])(?=W)|(?<=[A-Z])(?=kWh?(?![A-Za-z]))"
-    rf"|(?i:{'|'.join(f'(?<={word})' for word in BEFORE_KW)})(?=[km]W)"
+    rf"|(?i:{'|'.join(f'(?<={word})' for word in vocabulary.BEFORE_KW)})(?=[km]W)"
 )
 
 
@@ -191,13 +145,16 @@ def only_plausible_unit(values: NDArray[np.float64]) -> tuple[Unit | None, str]:
     return None, ""
 
 
-def missing_unit(where: str, column: str) -> MeterError:
-    """Return the error for readings whose unit nobody says."""
+def missing_unit(where: str, column: str, units: str = "") -> MeterError:
+    """Return the error for readings without a unit, or with one in a column that is not read."""
     named = f"column {column!r}" if column else "readings"
-    return MeterError(
-        f"{where} does not clearly say the unit of its {named}:"
-        f" give option `power_unit` as one of {NAMED}"
-    )
+    if units:
+        said = (
+            f"{where} has the unit of its {named} in column {units!r}, which releases do not read"
+        )
+    else:
+        said = f"{where} does not clearly say the unit of its {named}"
+    return MeterError(f"{said}: give option `power_unit` as one of {NAMED}")
 
 
 def _plain(label: str) -> str:
@@ -217,199 +174,10 @@ def _unit_of(found: re.Match[str], before: str, after: str) -> Unit | None:
     if odd or (not energy and _HOUR_APART.match(after)):
         return None
     if per := _PER.match(after):
-        if not energy or per["word"] not in (*INTERVAL, *HOUR):
+        if not energy or per["word"] not in (*vocabulary.INTERVAL, *vocabulary.HOUR):
             return None
-        energy = per["word"] in INTERVAL
+        energy = per["word"] in vocabulary.INTERVAL
     return Unit(f"{prefix}W{'h' * energy}")
-
-
-def _listed(text: str) -> tuple[str, ...]:
-    return tuple(each.strip() for each in text.split(","))
-
-
-TIMES = _listed(
-    "time, timestamp, datetime, date time, measured on, time utc, utc time, utc, datetime utc,"
-    " timestamp utc, local time, ts, interval start, start, start time, starttime, from, von, end"
-    " at, interval end, end time, end, local 15min, localhour, localminute, local 1hour, reading"
-    " time, read date and end time, date and time, date, datum und uhrzeit, datum uhrzeit,"
-    " zeitstempel, zeitpunkt, datum, zeit, fecha y hora, fecha hora, fecha, date et heure, date"
-    " heure, horodatage, data ora, data e ora, datum en tijd, tijdstip, data, tid, tidspunkt,"
-    " interval, period, hour ending, time stamp"
-)
-
-
-# Words that nothing but the name of a column of times is.
-PLAIN_TIMES = frozenset(
-    _listed(
-        "time, timestamp, datetime, date time, measured on, time utc, utc time, datetime utc,"
-        " timestamp utc, local time, interval start, interval end, start time, end time, date,"
-        " date and time, datum, datum und uhrzeit, zeitstempel, fecha, fecha y hora, time stamp,"
-        " local 15min, uhrzeit, zeit, end at"
-    )
-)
-
-
-DATES = _listed("date, datum, fecha, data, day, tag, dato, usage date, reading date, interval date")
-
-
-CLOCKS = _listed(
-    "time, start time, starttime, from, von, start, hour, hour ending, he, zeit, uhrzeit, hora,"
-    " heure, ora, tijd, tid, time of day, interval, period, end time, endtime, to, bis, end"
-)
-
-
-SYSTEMS = _listed(
-    "system id, systemid, system, meter id, site id, plant id, ss id, meter, dataid, data id, home"
-    " id, homeid, house id, houseid, household id, home, customer id, customer, lclid, nmi, mpan,"
-    " meter number, meter no, installation, installation id, inverter id, inverter, plant, site,"
-    " station, station id"
-)
-
-
-UNITS = _listed("unit, units, uom, einheit, unite, unidad")
-
-
-# Columns that say what a row counts, where rows of several kinds stand in one table.
-KINDS = _listed(
-    "consumption category, category, type, channel, stream, direction, flow, register, measurement,"
-    " data type, meter type, suffix, nmi suffix, reading type, con gen"
-)
-
-
-# What rows of generation are called; Ausgrid's gross generation first.
-GENERATION_KINDS = _listed(
-    "gg, generation, gross generation, production, solar, pv, generated, solar generation, pv"
-    " generation, erzeugung, produktion, gen"
-)
-
-
-CONSUMPTION_KINDS = frozenset(
-    _listed(
-        "consumption, gc, cl, load, import, usage, use, verbrauch, bezug, controlled load, general"
-        " consumption, electric usage, delivered"
-    )
-)
-
-
-# What a net meter that counts both ways apart calls them; the first that one column has wins. A
-# utility delivers to its customers and receives from them; OBIS numbers both ways.
-EXPORTS = (
-    re.compile(r"\b(exports?|exported|feed in|feedin|fed in|to grid|2 (8 [0-4]|(29|7) 0))\b"),
-    re.compile(
-        r"\b(netzeinspeisung|einspeisung|eingespeist|teruglevering|teruggeleverd|injectie|injection"
-        r"|received|returned)\b"
-    ),
-)
-
-
-IMPORTS = (
-    re.compile(r"\b(imports?|imported|from grid|purchased|1 (8 [0-4]|(29|7) 0))\b"),
-    re.compile(
-        r"\b(netzbezug|bezug|bezogen|delivered|afname|afgenomen|levering|geleverd|prelevement"
-        r"|grid consumption)\b"
-    ),
-    re.compile(r"\b(consumed|consumption|usage|used|verbrauch|verbruik)\b"),
-)
-
-
-# What the register of one tariff has in its name beside what all have: OBIS numbers tariffs, the
-# Netherlands and Belgium say low and normal, day and night.
-OBIS_TARIFF = re.compile(r"\b([12] 8) [1-4]\b")
-
-
-TARIFF = re.compile(
-    r"\b((t|tarif|tariff|tarief|rate) ?[1-4]|(laag|normaal|hoog|dal|dag|nacht|piek)(tarief)?|low"
-    r"|high|normal|day|night|off peak|offpeak|peak|jour|nuit|tag|[1-4]$)(?!\w)"
-)
-
-
-ALL_TARIFFS = re.compile(r"\b([12] 8 0|totals?|totaal|gesamt|summe|sum)\b")
-
-
-# Columns of times that say which way their readings flow, as Southern California Edison's do.
-FLOWING_TIMES = re.compile(r"\b(delivered|received|consumption)\b")
-
-
-# One column of what flows at the grid, both ways in one.
-NETS = re.compile(r"\b(net|netto|grid|mains|saldo|residual)\b")
-
-
-# Rows of either, where a column says what each row counts.
-EXPORT_KINDS = frozenset(
-    _listed(
-        "export, exported, feed in, to grid, received, einspeisung, teruglevering, injectie,"
-        " injection, 2 8, 2 8 0"
-    )
-)
-
-
-IMPORT_KINDS = frozenset(
-    _listed(
-        "import, imported, from grid, delivered, consumption, usage, use, bezug, levering, afname,"
-        " prelevement, 1 8, 1 8 0"
-    )
-)
-
-
-# What may tell several homes apart under another name, for the advice.
-IDENTIFYING = re.compile(r"\b(id|home|house|meter|customer|account|unit|device|serial|name|no)\b")
-
-
-UNNAMED = re.compile(r"(unnamed: \d+|index|__index_level_0__|column0|)", re.IGNORECASE)
-
-
-GENERATION = re.compile(
-    r"\b(power|generation|generated|production|produced|producing|pv|solar|yield|ac|output|gen|gg"
-    r"|energie|energy|erzeugung|erzeugt|leistung|ertrag|produktion|produccion|produzione|potencia"
-    r"|puissance|potenza|opbrengst|energia|inverter|powr|enwh|wechselrichter|einspeisung|moc)\b"
-)
-
-
-# Words for energy rather than power.
-ENERGY = re.compile(r"\b(energ\w*|yield|ertrag|opbrengst|enwh)\b")
-
-
-SURELY_GENERATION = re.compile(r"\b(generat\w*|produc\w*|pv|solar|erzeug\w*)\b")
-
-
-# Whatever unit they are in, these are not generation.
-OTHER_QUANTITIES = re.compile(
-    r"\b(temp\w*|irradiance|ghi|dni|dhi|poa|volt\w*|spannung|current|strom|ampere|humidity|wind"
-    r"|consum\w*|verbrauch|consumo|consommation|load|last|demand|import\w*|bezug|purchased"
-    r"|grid(?! ms)|battery|batterie|soc|charge|discharge|capacity|nominal|rated|latitude|longitude"
-    r"|lat|lon"
-    r"|altitude|elevation|id|postcode|zip|efficiency|cost|price|expected|forecast|limit|setpoint"
-    r"|frequency|reactive|quality|flag|status|devices|reporting|apparent|use|usage|dc|row)\b"
-)
-
-
-COUNTERS = re.compile(
-    r"\b([12] 8 [0-4]|counter|cumulative|lifetime|odometer|register|zahlerstand|meter reading"
-    r"|total yield|gesamtertrag|kumuliert\w*|cumulated|accumulated|tot wh out)\b"
-)
-
-
-DAILY_COUNTERS = re.compile(
-    r"\b(today|etoday|e today|daily|day yield|tagesertrag|heute|since midnight)\b"
-)
-
-
-DIFFERENCES = re.compile(r"\b(differ\w*|delta|interval)\b")
-
-
-# What is not the power of an interval, beside a column that is.
-DERIVED = re.compile(r"\b(net|max|min|peak|day)\b")
-
-
-ENDING = re.compile(r"\b(ending|end|ends|end at|he|ende|to|bis|fin)\b")
-
-
-STARTING = re.compile(r"\b(start|starting|begin\w*|from|von|anfang|beginn|debut|inicio)\b")
-
-
-def without_tariff(folded: str) -> str:
-    """Return the name of a register without what tells its tariff from others."""
-    return " ".join(TARIFF.sub("", OBIS_TARIFF.sub(r"\1", folded)).split())
 
 
 # Rows above the first reading that are looked at.
@@ -466,14 +234,7 @@ class TableHead:
     columns: tuple[TableColumn, ...]  # the columns, in order
     named: bool = True  # whether there is a row of names
     decimal: str | None = None  # the decimal mark, where a line above the header states it
-
-
-def fold(text: str) -> str:
-    """Return a text in small plain letters, words parted by single spaces."""
-    plain = unicodedata.normalize("NFKD", text.replace("ß", "ss"))
-    plain = "".join(each for each in plain if not unicodedata.combining(each))
-    spaced = re.sub(r"(?<=[a-z])(?=[A-Z])", " ", plain)
-    return " ".join(re.sub(r"[^a-z0-9]+", " ", spaced.lower()).split())
+    unit: str | None = None  # the unit, where a line above the header states it
 
 
 def find_head(lines: Sequence[str], options: MeterOptions, *, where: str) -> TableHead:
@@ -482,7 +243,7 @@ def find_head(lines: Sequence[str], options: MeterOptions, *, where: str) -> Tab
         raise MeterError(f"{where} is empty")
     names_at = _declared_names(lines, options) if options.declared_only else None
     if names_at is None and (not options.declared_only or options.skip_rows is None):
-        names_at = _first_names(lines, options)
+        names_at = first_names([_ways(line, options) for line in lines[:_DEEPEST]], options, lines)
     if options.separator is not None:
         separator = options.separator
     elif names_at is not None:
@@ -491,7 +252,8 @@ def find_head(lines: Sequence[str], options: MeterOptions, *, where: str) -> Tab
         separator = _find_separator(lines, options.skip_rows or 0)
     rows = [_cells(line, separator) for line in lines]
     above, skip, columns, named = find_columns(rows, options, where=where, names_at=names_at)
-    return TableHead(separator, above, skip, columns, named, _stated_decimal(lines[:skip]))
+    decimal, unit = _stated_decimal(lines[:skip]), _stated_unit(rows[: above if named else 0])
+    return TableHead(separator, above, skip, columns, named, decimal, unit)
 
 
 def _declared_names(lines: Sequence[str], options: MeterOptions) -> int | None:
@@ -503,23 +265,27 @@ def _declared_names(lines: Sequence[str], options: MeterOptions) -> int | None:
     return None if at is None or _has_stamp(_ways(lines[at], options)) else at
 
 
-def _first_names(lines: Sequence[str], options: MeterOptions) -> int | None:
+def first_names(
+    ways_of_lines: Sequence[Sequence[Sequence[str]]],
+    options: MeterOptions,
+    lines: Sequence[str] = (),
+) -> int | None:
     """Return the first line that names a column of times which the next line with a stamp has."""
+    # Lines are given as their cells, in each way in which they may be cut.
     # One that names other columns too goes before one that does not. No reading has a say: all of
     # them stand below the first line with a stamp. Text in quotes names no column.
     found: list[tuple[int, bool, set[int]]] = []
     sure: list[int] = []
     behind = options.skip_rows or 0
-    for at, line in enumerate(lines[:_DEEPEST]):
+    for at, ways in enumerate(ways_of_lines):
         if at < behind:
             continue
-        ways = _ways(line, options)
         if _has_stamp(ways):
             stamped = {place for cells in ways for place in _stamped(cells)}
             if sure := [at for at, _, places in found if places & stamped]:
                 break
             continue
-        behind = _behind_quotes(lines, at, options)
+        behind = _behind_quotes(lines, at, options) if lines else at + 1
         if behind == at + 1 and (named := _named_in(ways, options)):
             found.append((at, *named))
     several = [at for at, more, _ in found if more and (at in sure or not sure)]
@@ -541,8 +307,8 @@ def _named_in(ways: Sequence[Sequence[str]], options: MeterOptions) -> tuple[boo
     """Return whether a line names other columns beside times, and the places of those."""
     # None where it names no column of times. Places are counted from both ends of the line.
     own = (options.time_column, options.date_column)
-    times = {*TIMES, *DATES, *(fold(each) for each in own if each)}
-    others = {*CLOCKS, *SYSTEMS}
+    times = {*vocabulary.TIMES, *vocabulary.DATES, *(fold(each) for each in own if each)}
+    others = {*vocabulary.CLOCKS, *vocabulary.SYSTEMS}
     for cells in ways:
         words = [fold(cell) for cell in cells]
         places = [at for at, word in enumerate(words) if word in times]
@@ -581,6 +347,17 @@ def _stated_decimal(lines: Sequence[str]) -> str | None:
     for line in lines[:5]:
         if found := re.search(r"\|Decimalpoint (comma|dot|point)", line):
             return "," if found[1] == "comma" else "."
+    return None
+
+
+def _stated_unit(rows: Sequence[Sequence[str]]) -> str | None:
+    """Return the unit in a cell beside or below the word for it, above the header."""
+    for number, row in enumerate(rows):
+        for at, cell in enumerate(row):
+            if fold(cell) in vocabulary.UNITS:
+                below = [each[at] for each in rows[number + 1 : number + 2] if at < len(each)]
+                if units := [each for each in (*row[at + 1 : at + 2], *below) if is_unit(each)]:
+                    return units[0]
     return None
 
 
@@ -695,7 +472,7 @@ def _names_row(rows: Sequence[Sequence[str]], above: int, first: int) -> int | N
     widths = {at: len(_stripped(rows[at])) for at in range(above, first)}
     widest = max(widths.values(), default=0)
     wide = [at for at, width in widths.items() if width >= max(2, widest // 2)]
-    known = {*TIMES, *DATES}
+    known = {*vocabulary.TIMES, *vocabulary.DATES}
     for at in reversed(wide):  # a row whose stamp cannot be read is no header for that
         if known & {fold(cell) for cell in rows[at]}:
             return at
@@ -723,9 +500,9 @@ def _are_names(names: Sequence[str]) -> bool:
     if any(is_stamp(name) or re.fullmatch(r"[+-]?\d[\d.,' ]*", name) for name in names[1:]):
         return False
     words = [fold(name) for name in names]
-    if any(word in PLAIN_TIMES for word in words):
+    if any(word in vocabulary.SURE_TIMES for word in words):
         return True
-    known = {*TIMES, *DATES, *CLOCKS, *SYSTEMS}
+    known = {*vocabulary.TIMES, *vocabulary.DATES, *vocabulary.CLOCKS, *vocabulary.SYSTEMS}
     hits = [
         word in known or unit_in_name(name) is not None
         for word, name in zip(words, names, strict=True)

@@ -204,7 +204,7 @@ def _solaredge(
                 f"{content.name} holds one value for a day or more: ask SolarEdge for"
                 " timeUnit=QUARTER_OF_AN_HOUR or HOUR"
             )
-        said = {"unit": str(inner.get("unit", "Wh")), "label": "start"}
+        said = {"unit": "Wh", **_said(found), **_said(inner), "label": "start"}
         if inner.get("values") is not None:
             yield _by_date({"value": _objects(inner["values"])}, said)
         else:
@@ -270,7 +270,7 @@ def _inner(found: Any) -> dict[str, dict[str, Any]]:
 
 def _lists(found: Any, depth: int) -> Iterator[Sequence[Any]]:
     """Yield lists of objects; those in the cells of others are none."""
-    if depth > _DEEPEST:
+    if depth > 2 * _DEEPEST:
         return
     if isinstance(found, list) and len(found) > 1:
         if 2 * len(_objects(found)) > len(found):

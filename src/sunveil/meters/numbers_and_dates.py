@@ -16,6 +16,7 @@ import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from sunveil.errors import MeterError, ParameterError
+from sunveil.meters.vocabulary import MONTHS, ZONES
 
 # Where a stamp cannot be read. [µs]
 NO_TIME = np.iinfo(np.int64).min
@@ -73,6 +74,7 @@ _CLOCK = re.compile(r"\d{1,2}:\d{2}(:\d{2}([.,]\d+)?)?( ?[AP]M)?", re.IGNORECASE
 
 _DATED = re.compile(
     r"(\d{4}[-/.]\d{1,2}[-/.]\d{1,2}|\d{1,2}[-/. ](\d{1,2}|[A-Za-z]{3,9})[-/. ,]+\d{2,4}"
+    r"|\d{1,2}[-/. ]+(de )?[^\W\d_]{3,10}\.?( de)?[-/. ]+\d{4}"
     r"|[A-Za-z]{3,9} \d{1,2},? \d{4}|(19|20)\d{6})"
     r"([T ,]\s*\d{1,2}([:.]?\d{2}){0,2}.{0,40})?"
 )
@@ -84,11 +86,20 @@ _EPOCH = re.compile(r"(\d{9,10}|\d{12,13}|\d{15,16}|\d{18,19})(\.\d*)?")
 _EXCEL = re.compile(r"[2-7]\d{4}(\.\d+)?")
 
 
-# Offsets of the zones that exports write behind a stamp; others are too ambiguous. [min]
-_ZONES = {"Z": 0, "UTC": 0, "GMT": 0, "CET": 60, "CEST": 120, "MEZ": 60, "MESZ": 120}
+_ZONE = "|".join(ZONES)
 
 
-_OFFSET = r"^(?P<w>.*:\d\d(?:[.,]\d+)?) ?(?P<o>Z|UTC|GMT|CEST|CET|MESZ|MEZ|[+-]\d\d(?::?\d\d)?)$"
+# A zone, an offset or both, such as CEST, +0200, CEST+0200, (UTC+2).
+_OFFSET = (
+    rf"^(?P<w>.*:\d\d(?:[.,]\d+)?) ?\(?"
+    rf"(?:(?P<z>{_ZONE})|(?:{_ZONE})? ?(?P<o>[+-]\d\d?(?::?\d\d)?))\)?$"
+)
+
+
+_MONTHS = tuple(
+    (rf"(^|[^\p{{L}}])(?:{'|'.join(names)}|{short})\.?([^\p{{L}}.]|$)", rf"\1{short}\2")
+    for short, names in MONTHS.items()
+)
 
 
 _SAMPLE = 200
@@ -256,7 +267,17 @@ def _tidied(texts: pa.Array) -> pa.Array:
         (r"(\d),? ?([AP])\.? ?M\.?($| )", r"\1 \2M\3"),
         (r"^(MON|TUE|WED|THU|FRI|SAT|SUN)[A-Z]*[,.]? ", ""),
         (r"([A-Z0-9]), ", r"\1 "),
+        (r" DST$", ""),
         (r"^(\d\d\.\d\d\.\d{4}|\d{4}-\d\d-\d\d) (\d\d)\.(\d\d)(\.\d\d)?$", r"\1 \2:\3"),
+    ):
+        text = pc.replace_substring_regex(text, pattern, new)
+    if not pc.any(pc.match_substring_regex(text, r"\p{L}{3}")).as_py():
+        return text
+    for pattern, new in (
+        *_MONTHS,
+        (r"^(\d{1,2})(?:\.? |\.? DE )([A-Z]{3})\.?(?: DE)? (\d{4})", r"\1 \2 \3"),
+        # as C's ctime writes it: JUN 20 00:00:00 CEST 2024
+        (r"^([A-Z]{3} \d{1,2}) (\d\d:\d\d:\d\d)( [A-Z]{3,4})? (\d{4})$", r"\1 \4 \2\3"),
     ):
         text = pc.replace_substring_regex(text, pattern, new)
     return text
@@ -293,7 +314,10 @@ def _without_offset(texts: pa.Array) -> tuple[pa.Array, NDArray[np.float64]]:
     found = pc.extract_regex(texts, _OFFSET)
     if not pc.any(pc.is_valid(found)).as_py():
         return texts, np.full(len(texts), np.nan)
-    coded = pc.struct_field(found, "o").dictionary_encode()
+    written = pc.binary_join_element_wise(
+        pc.struct_field(found, "z"), pc.struct_field(found, "o"), ""
+    )
+    coded = written.dictionary_encode()
     minutes = np.array([_minutes(each) for each in coded.dictionary.to_pylist()] or [0.0])
     code = np.asarray(pc.fill_null(coded.indices, 0).to_numpy(zero_copy_only=False))
     known = np.asarray(pc.is_valid(found))
@@ -301,10 +325,10 @@ def _without_offset(texts: pa.Array) -> tuple[pa.Array, NDArray[np.float64]]:
 
 
 def _minutes(text: str) -> float:
-    if text in _ZONES:
-        return float(_ZONES[text])
-    digits = text[1:].replace(":", "")
-    return (-1.0 if text[0] == "-" else 1.0) * (60 * int(digits[:2]) + int(digits[2:] or 0))
+    if text in ZONES:
+        return float(ZONES[text])
+    hours, minutes = re.fullmatch(r"[+-](\d\d?):?(\d\d)?", text).groups()  # type: ignore[union-attr]
+    return (-1.0 if text[0] == "-" else 1.0) * (60 * int(hours) + int(minutes or 0))
 
 
 def _without_fraction(texts: pa.Array) -> tuple[pa.Array, NDArray[np.int64]]:

@@ -3,24 +3,23 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, timedelta, timezone, tzinfo
 from enum import StrEnum
-from typing import Any, Self
+from typing import Annotated, Any, TypedDict
 from zoneinfo import ZoneInfo
 
 import numpy as np
 
 from sunveil._options import (
-    check_fields,
+    Option,
+    check_options,
     checked,
-    flag,
-    number,
-    one_of,
-    refuse_unit,
+    documented,
+    refuse_unknown,
     shown,
     text,
-    whole,
 )
 from sunveil.errors import ParameterError
 from sunveil.meters.record import Cleaning, Label
@@ -98,100 +97,133 @@ class UnitSwitch(StrEnum):
     IGNORE = "ignore"
 
 
+_COLUMN = "Its name, or its place counted from 1; found by its usual names if not given."
+
+
+@documented
 @dataclass(frozen=True, slots=True)
 class MeterOptions:
     """How to read meter data; the defaults fit ``system_id, time, power_kw``.
 
-    What is left out is found: for inference from the whole content of a file, for private releases
-    (``cleaning="each"``) from its header, its format's own definition and its stamps alone.
-
-    Parameters
-    ----------
-    time_column, power_column, system_column
-        Names of the columns, or their places counted from 1; found by their usual names when left
-        out. Several columns of readings are added up: a list, or ``"Export T1 + Export T2"``.
-    import_column, export_column
-        For a net meter that counts both ways apart: the columns of what was taken from the grid and
-        of what was given to it; several of either are added up, and those of tariffs by themselves.
-        Naming either says that it is a net meter; naming the second alone, that it counts nothing
-        else.
-    date_column
-        The column of dates, where ``time_column`` holds the time of day alone.
-    skip_rows
-        How many lines stand above the header; found when left out.
-    separator
-        What stands between cells; found in the header when left out.
-    decimal
-        The decimal mark, ``"."`` or ``","``. With ``"auto"``, each system's own cells tell it; for
-        releases it is then the point, and a table whose separator leaves it open is refused.
-    time_format
-        How the stamps are written, in strptime's letters (``"%d/%m/%Y %H:%M"``); found when left
-        out.
-    power_unit
-        ``"W"``, ``"kW"``, ``"MW"``, ``"Wh"``, ``"kWh"`` or ``"MWh"``; ``"auto"`` takes it from the
-        header.
-    register
-        ``"cumulative"`` or ``"daily"`` for readings that count up, of which the differences are
-        taken; ``"no"`` for none. With ``"auto"``, a record that counts up is taken for what it is,
-        with a note; for releases it then is none.
-    interval_minutes, first, last
-        Length of the intervals, and the first and last stamps (on the clock of the stamps, ISO
-        8601), where they are declared; told by the stamps when left out.
-    timezone
-        The clock of stamps without an offset: ``"UTC"``, ``"UTC-07:00"``, ``"Etc/GMT+7"``, or an
-        IANA name such as ``"America/Denver"`` for stamps that follow daylight saving; or a zone of
-        zoneinfo or pytz, which is kept by its name.
-    label
-        Which instant of its interval a stamp names: ``"start"``, ``"middle"`` or ``"end"``, or
-        ``"left"`` and ``"right"`` for start and end, as pandas says. With
-        ``"auto"``, nobody knows: stamps of intervals below 30 minutes are taken as their middle,
-        which halves the worst error, and those of longer ones as their start.
-    duplicates
-        What to do with different readings for one time: ``"refuse"``, ``"mean"``, ``"first"`` or
-        ``"last"``.
-    unit_switch
-        What to do when the unit changes mid-file: ``"refuse"``, ``"repair"`` or ``"ignore"``.
-    negate
-        Turn the sign of every reading, for meters that count generation as negative.
-    net
-        Whether the readings are generation less a household's load, as of a meter at the grid: in
-        one column, above zero where there is more generation, or in two, of what was taken from the
-        grid and what was given to it. Without it, inference takes for a net meter what looks like
-        one; releases take what two columns or the format say, and never look at readings.
-    cleaning
-        ``"record"``: all rules, which look at the record as a whole. ``"each"``: only what can be
-        said of one reading alone, as private releases need it: readings below zero become zero,
-        infinities and loggers' stand-ins are left out, and nothing is refused or dropped because
-        of other readings. Duplicates are then told by their times alone.
+    What is not given is detected: for inference from the whole content of a file, for private
+    releases (``cleaning="each"``) from its header, the definition of its format and its timestamps
+    alone.
     """
 
-    time_column: str | None = None
-    power_column: str | None = None
-    system_column: str | None = None
-    import_column: str | None = None
-    export_column: str | None = None
-    date_column: str | None = None
-    skip_rows: int | None = None
-    separator: str | None = None
-    decimal: str = AUTO
-    time_format: str | None = None
-    power_unit: str = AUTO
-    register: Register | str = AUTO
-    interval_minutes: float | None = None
-    first: str | None = None
-    last: str | None = None
-    timezone: str | None = None
-    label: Label | str = AUTO
-    duplicates: Duplicates | str = Duplicates.REFUSE
-    unit_switch: UnitSwitch | str = UnitSwitch.REFUSE
-    negate: bool = False
-    net: bool = False
-    cleaning: Cleaning | str = Cleaning.RECORD
-
-    def __new__(cls, *_: Any, **given: Any) -> Self:
-        """Refuse ``unit``, which has another name now."""
-        refuse_unit(given)
-        return object.__new__(cls)
+    skip_rows: Annotated[
+        int | None, Option("Number of lines above the header.", low=0, high=1000, metavar="N")
+    ] = None
+    separator: Annotated[
+        str | None, Option("Separator between fields, one character such as ;.", metavar="SIGN")
+    ] = None
+    decimal: Annotated[
+        str,
+        Option(
+            "Decimal mark.",
+            "``auto`` detects it for each system; for releases it is then the point, and a table"
+            " whose separator leaves it open is refused.",
+            choices=(AUTO, ".", ","),
+        ),
+    ] = AUTO
+    time_column: Annotated[str | None, Option("Column of times.", _COLUMN)] = None
+    date_column: Annotated[
+        str | None, Option("Column of dates, if the column of times has only the time of day.")
+    ] = None
+    time_format: Annotated[
+        str | None, Option("Format of times in strptime codes, such as %d/%m/%Y %H:%M.")
+    ] = None
+    timezone: Annotated[
+        str | None,
+        Option(
+            "Time zone of timestamps without an offset: UTC, an offset such as UTC-07:00, or an"
+            " IANA name such as America/Denver if they follow daylight saving.",
+            "Overrides the ``timezone`` column of a systems table. A zone of zoneinfo or pytz is"
+            " kept by its name.",
+        ),
+    ] = None
+    label: Annotated[
+        Label | str,
+        Option(
+            "Instant of its interval that a timestamp marks: start (or left), middle, end (or"
+            " right); auto: the middle below 30 minutes, the start of longer intervals.",
+            "The middle of a short interval halves the worst error where the label is unknown.",
+            choices=(AUTO, *Label, "left", "right"),
+        ),
+    ] = AUTO
+    interval_minutes: Annotated[
+        float | None,
+        Option("Length of the intervals; detected if not given. [minutes]", low=1, high=60),
+    ] = None
+    first: Annotated[
+        str | None,
+        Option("First timestamp, such as 2024-01-01T00:00; earlier rows are dropped."),
+    ] = None
+    last: Annotated[
+        str | None, Option("Last timestamp, such as 2024-12-31T23:00; later rows are dropped.")
+    ] = None
+    system_column: Annotated[str | None, Option("Column of systems.", _COLUMN)] = None
+    power_column: Annotated[
+        str | None,
+        Option(
+            "Column of readings; several are added up.",
+            f'{_COLUMN} Several: a list, or ``"Export T1 + Export T2"``.',
+        ),
+    ] = None
+    export_column: Annotated[
+        str | None,
+        Option(
+            "Column of export to the grid, of a net meter; several are added up.",
+            "Naming it alone declares a meter that measures only exports.",
+        ),
+    ] = None
+    import_column: Annotated[
+        str | None,
+        Option(
+            "Column of import from the grid, of a net meter; several are added up.",
+            "Naming it declares a net meter.",
+        ),
+    ] = None
+    power_unit: Annotated[
+        Unit | str,
+        Option("Unit of the readings; auto: from the header.", choices=(AUTO, *Unit)),
+    ] = AUTO
+    register: Annotated[
+        Register | str,
+        Option(
+            "Cumulative readings, whose differences are taken: cumulative (never resets), daily"
+            " (resets every day) or no; auto: from the header and, for inference, the readings.",
+            choices=(AUTO, *Register),
+        ),
+    ] = AUTO
+    negate: Annotated[bool, Option("Generation has negative values.")] = False
+    net: Annotated[
+        bool,
+        Option(
+            "Net meter: readings are generation minus the home's consumption.",
+            "In one column, positive where there is more generation, or in two, import and export."
+            " Inference also detects net meters; releases rely on what columns, format or this"
+            " option declare, and never look at readings.",
+        ),
+    ] = False
+    duplicates: Annotated[
+        Duplicates | str,
+        Option("What to do with different readings for one time.", choices=tuple(Duplicates)),
+    ] = Duplicates.REFUSE
+    unit_switch: Annotated[
+        UnitSwitch | str,
+        Option("What to do if the unit changes within a record.", choices=tuple(UnitSwitch)),
+    ] = UnitSwitch.REFUSE
+    cleaning: Annotated[
+        Cleaning | str,
+        Option(
+            "Cleaning: record (rules for the whole record) or each (rules for single readings, as"
+            " private releases need them).",
+            "With ``each``, negative readings become zero, infinities and placeholder values are"
+            " dropped, duplicates are recognised by their times alone, and nothing is refused or"
+            " dropped because of other readings.",
+            choices=tuple(Cleaning),
+        ),
+    ] = Cleaning.RECORD
 
     def __post_init__(self) -> None:
         if self.timezone is not None:
@@ -202,65 +234,25 @@ class MeterOptions:
         for name in ADDED_FIELDS:
             given = getattr(self, name)
             if isinstance(given, list | tuple):
-                whole_names = [text(name, each, give="columns' names") for each in given]
-                object.__setattr__(self, name, ADDED.join(whole_names) or None)
-        self._check_types()
-        if self.power_unit != AUTO:
-            object.__setattr__(self, "power_unit", parse_unit(self.power_unit))
-        kinds: tuple[tuple[str, type[StrEnum]], ...] = (
-            ("duplicates", Duplicates),
-            ("unit_switch", UnitSwitch),
-            ("cleaning", Cleaning),
-        )
-        for name, kind in kinds:
-            object.__setattr__(self, name, one_of(kind, name, getattr(self, name)))
-        if self.label != AUTO:
-            object.__setattr__(self, "label", one_of(Label, "label", self.label, AUTO))
-        if self.register != AUTO:
-            object.__setattr__(self, "register", one_of(Register, "register", self.register, AUTO))
+                columns = [text(f"option `{name}`", each, give="column names") for each in given]
+                object.__setattr__(self, name, ADDED.join(columns) or None)
+        check_options(self)
         if self.import_column is not None or self.export_column is not None:
             object.__setattr__(self, "net", True)
-        self._check_shape()
-        check_fields(self)
-
-    def _check_shape(self) -> None:
         if self.export_column is not None and self.power_column is not None:
-            raise ParameterError("power_column and export_column name the same thing: give one")
-        if not isinstance(self.decimal, str) or self.decimal not in (AUTO, ".", ","):
-            raise ParameterError("decimal must be one of auto, a point or a comma")
+            raise ParameterError(
+                "options `power_column` and `export_column` name the same readings: give one"
+            )
         if self.separator is not None and len(self.separator) != 1:
-            raise ParameterError("separator must be one character, such as ; or a tab")
-        if self.skip_rows is not None:
-            whole("skip_rows", self.skip_rows, low=0, high=1000)
-        if self.interval_minutes is not None:
-            number("interval_minutes", self.interval_minutes, low=1, high=60, unit="minutes")
+            raise ParameterError("option `separator` must be one character, such as ; or a tab")
         ends = [parse_instant(name, getattr(self, name)) for name in ("first", "last")]
         if None not in ends and ends[0] > ends[1]:  # type: ignore[operator]
-            raise ParameterError("first must not be after last")
-
-    def _check_types(self) -> None:
-        columns = dict.fromkeys(COLUMN_FIELDS, "a column's name or its place from 1")
-        others = {"time_format": "as strptime writes it", "separator": "one character"}
-        for name, give in (columns | others).items():
-            if getattr(self, name) is not None:
-                text(name, getattr(self, name), give=give)
-        known = ", ".join(unit.value for unit in Unit)
-        text("power_unit", self.power_unit, give=f"one of {known} or auto")
-        text("label", self.label, give="one of start, middle, end or auto")
-        text("register", self.register, give="one of no, cumulative, daily or auto")
-        for name in ("negate", "net"):
-            flag(name, getattr(self, name))
+            raise ParameterError("option `first` must not be after option `last`")
 
     @checked
     def changed(self, changes: dict[str, Any]) -> MeterOptions:
         """Return these options with some of them changed."""
-        refuse_unit(changes)
-        unknown = [name for name in changes if name not in MeterOptions.__dataclass_fields__]
-        if unknown:
-            raise ParameterError(
-                f"there is no option {unknown[0]!r} of reading meters; see sunveil.meters."
-                "MeterOptions for those there are"
-            )
+        refuse_unknown(changes, MeterOptions)
         return replace(self, **changes) if changes else self
 
     @property
@@ -279,13 +271,31 @@ class MeterOptions:
         return None if self.label == AUTO else Label(self.label)
 
 
-def parse_unit(given: str) -> Unit:
-    """Return the unit that a text names, whatever its case."""
-    for unit in Unit:
-        if unit.value.lower() == str(given).strip().lower():
-            return unit
-    known = ", ".join(unit.value for unit in Unit)
-    raise ParameterError(f"power_unit must be one of {known} or auto, and {shown(given)} is not")
+class MeterKeywords(TypedDict, total=False):
+    """The options of :class:`MeterOptions` as keywords."""
+
+    skip_rows: int | None
+    separator: str | None
+    decimal: str
+    time_column: str | None
+    date_column: str | None
+    time_format: str | None
+    timezone: str | tzinfo | None
+    label: str
+    interval_minutes: float | None
+    first: str | None
+    last: str | None
+    system_column: str | None
+    power_column: str | Sequence[str] | None
+    export_column: str | Sequence[str] | None
+    import_column: str | Sequence[str] | None
+    power_unit: str
+    register: str
+    negate: bool
+    net: bool
+    duplicates: str
+    unit_switch: str
+    cleaning: str
 
 
 def parse_instant(name: str, given: str | None) -> np.datetime64 | None:
@@ -298,7 +308,7 @@ def parse_instant(name: str, given: str | None) -> np.datetime64 | None:
             return found
     except ValueError:
         pass
-    raise ParameterError(f"{name} must be a time such as 2024-01-01T00:00")
+    raise ParameterError(f"option `{name}` must be a time such as 2024-01-01T00:00")
 
 
 def parse_timezone(given: str | tzinfo) -> tuple[tzinfo, str]:
@@ -306,7 +316,9 @@ def parse_timezone(given: str | tzinfo) -> tuple[tzinfo, str]:
     if isinstance(given, tzinfo):
         given = zone_name(given)
     name = text(
-        "timezone", given, give="UTC, an offset such as UTC-07:00 or a name such as America/Denver"
+        "option `timezone`",
+        given,
+        give="UTC, an offset such as UTC-07:00 or a name such as America/Denver",
     ).strip()
     if name.upper() in {"UTC", "GMT", "Z"}:
         return UTC, "UTC"
@@ -314,13 +326,15 @@ def parse_timezone(given: str | tzinfo) -> tuple[tzinfo, str]:
         sign, hours, minutes = match.groups()
         offset = (1 if sign == "+" else -1) * (60 * int(hours) + int(minutes or 0))
         if abs(offset) > 14 * 60 or int(minutes or 0) > 59:
-            raise ParameterError(f"timezone {name!r} is further from UTC than any clock on Earth")
+            raise ParameterError(
+                f"option `timezone` {name!r} is further from UTC than any clock on Earth"
+            )
         return timezone(timedelta(minutes=offset)), name_offset(offset)
     try:
         return ZoneInfo(name), name
     except (KeyError, ValueError, OSError):
         raise ParameterError(
-            f"timezone {shown(name)} is not known: give UTC, an offset such as UTC-07:00,"
+            f"option `timezone` {shown(name)} is not known: give UTC, an offset such as UTC-07:00,"
             " or an IANA name such as America/Denver"
         ) from None
 

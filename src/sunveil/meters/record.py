@@ -51,19 +51,19 @@ class Record:
         The curator's name of the system.
     times
         UTC start of each interval, ``datetime64[s]``, increasing and distinct, whole multiples of
-        ``interval_minutes`` apart. Intervals without a reading are left out.
+        ``interval_minutes`` apart. Intervals without a reading are absent.
     power_kw
         Mean power over each interval, finite. [kW]
     interval_minutes
         Length of one interval. [minutes]
     timezone
-        The clock that the stamps were declared to be on: ``"UTC"``, ``"UTC-07:00"``, an IANA name.
+        Declared clock of the stamps: ``"UTC"``, ``"UTC-07:00"``, an IANA name.
     label
         Which instant of the interval the stamps name.
     label_known
-        Whether somebody said so: the curator, or the file's format.
+        Whether the curator or the file's format declared it.
     notes
-        What the reader did to get here, one sentence each, without any reading's value.
+        What the reader did, one sentence each, without any reading's value.
     cleaning
         Whether rules looked at the record as a whole, or at each reading alone. Private releases
         take the second only: what a rule drops must not depend on other readings. A record made
@@ -79,7 +79,7 @@ class Record:
         where power flows to the grid. One that counts only what is given to the grid is zero
         wherever the household takes power.
     unit, unit_known
-        The unit that the source was taken to count in, and whether anybody said so.
+        Unit of the source, and whether it was declared.
     stamped_minutes
         Length of the intervals that stamps name, where these were averaged to longer ones.
         [minutes]

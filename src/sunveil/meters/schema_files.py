@@ -4,147 +4,60 @@ from __future__ import annotations
 
 import hashlib
 import json
+import math
 import re
-from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping
 from pathlib import Path
-from typing import Any
+from typing import Any, get_args
 
 import yaml
 
-from sunveil._options import checked, instance, shown
+from sunveil._options import Option, checked, declared_options, instance, options_of
 from sunveil.errors import ParameterError, SourceError
 from sunveil.meters.reading_options import MeterOptions
 
 Schema = Mapping[str, Any] | str | Path
 """A schema file, or the fields that one declares."""
 
-
 LARGEST_SCHEMA = 64 * 1024
-
 
 # How a line begins that a curator must look at before a release may stand on it.
 CHECK = "CHECK:"
 
-
 _ORIGINS = {
     "declared": "Declared.",
-    "header": "Found in the header.",
-    "format": "By the definition of its format.",
-    "stamps": "Told by the stamps.",
-    "readings": f"{CHECK} proposed from readings. Keep it only if you know it from elsewhere.",
-    "default": f"{CHECK} assumed, since nothing says it.",
+    "header": "From the header.",
+    "format": "By the definition of the format.",
+    "stamps": "From the timestamps.",
+    "readings": f"{CHECK} derived from readings; keep it only if you know it from elsewhere.",
+    "default": f"{CHECK} assumed; nothing in the file says so.",
 }
-
 
 # Rules rather than facts about a file: not proposed unless somebody chose them.
 _RULES = ("negate", "net", "duplicates")
 
-
-# Fields that schema files had once, and what is done instead.
-_GONE = {
-    "allow_net": "remove its line, and declare a net meter with net: true",
-    "unit": "write power_unit for the unit of the readings",
-}
-
+_TRUTH = {"true": True, "yes": True, "false": False, "no": False}
 
 _NOTHING = ("", "~", "null")
 
+_DIGITS = re.compile("[0-9]{1,9}")
 
 # What may be quoted of a key that is not a schema's.
 _KEY = re.compile(r"[a-z_]{1,30}")
 
-
 # How the one document of a file begins and ends: a second one would begin anew.
 _BEGIN = (yaml.StreamStartEvent, yaml.DocumentStartEvent, yaml.MappingStartEvent)
 
-
 _END = (yaml.MappingEndEvent, yaml.DocumentEndEvent, yaml.StreamEndEvent)
-
 
 _DEFAULTS = MeterOptions()
 
 
-@dataclass(frozen=True, slots=True)
-class SchemaField:
-    """One field of a schema file."""
-
-    meaning: str  # what it says, in one sentence
-    allowed: str  # what may stand there, for messages
-    parse: Callable[[str], Any] = str
-    quoted: bool = False  # whether a proposal puts its value in quotes
-
-
-def _flag(text: str) -> bool:
-    words = {"true": True, "yes": True, "false": False, "no": False}
-    if text.lower() not in words:
-        raise ValueError
-    return words[text.lower()]
-
-
-def _whole(text: str) -> int:
-    if not (text.isascii() and text.isdecimal() and len(text) <= 9):
-        raise ValueError
-    return int(text)
-
-
-_COLUMN = "a column's name, or its place counted from 1"
-
-
-_COLUMNS = f'{_COLUMN}; several that are added up as "Export T1 + Export T2"'
-
-
-_TIME = 'a time such as "2024-01-01T00:00"'
-
-
-# In the order in which a proposal has them.
-SCHEMA_FIELDS: dict[str, SchemaField] = {
-    "skip_rows": SchemaField(
-        "How many lines stand above the header.", "a whole number from 0 to 1000", _whole
-    ),
-    "separator": SchemaField("What stands between cells.", 'one character, such as ";"', str, True),
-    "decimal": SchemaField("The decimal mark.", '".", "," or auto', str, True),
-    "time_column": SchemaField("The column of times.", _COLUMN, str, True),
-    "date_column": SchemaField(
-        "The column of dates, where the other has the time of day alone.", _COLUMN, str, True
-    ),
-    "time_format": SchemaField(
-        "How times are written, in the letters of strptime.", 'such as "%d/%m/%Y %H:%M"', str, True
-    ),
-    "timezone": SchemaField(
-        "The clock of stamps without an offset.",
-        "UTC, an offset such as UTC-07:00, or an IANA name such as America/Denver",
-        str,
-        True,
-    ),
-    "label": SchemaField(
-        "Which instant of its interval a stamp names.", "start, middle, end or auto"
-    ),
-    "interval_minutes": SchemaField(
-        "Length of the intervals. [minutes]", "a number from 1 to 60", float
-    ),
-    "first": SchemaField("The first stamp; rows before it are left out.", _TIME, str, True),
-    "last": SchemaField("The last stamp; rows after it are left out.", _TIME, str, True),
-    "system_column": SchemaField("The column of systems.", _COLUMN, str, True),
-    "power_column": SchemaField("The column of readings.", _COLUMNS, str, True),
-    "export_column": SchemaField(
-        "The column of what is given to the grid, of a net meter.", _COLUMNS, str, True
-    ),
-    "import_column": SchemaField(
-        "The column of what is taken from the grid, of a net meter.", _COLUMNS, str, True
-    ),
-    "power_unit": SchemaField("What readings count.", "W, kW, MW, Wh, kWh, MWh or auto"),
-    "register": SchemaField(
-        "Whether readings count up, so that their differences are taken.",
-        "no, cumulative, daily or auto",
-    ),
-    "negate": SchemaField("Whether generation is counted as negative.", "true or false", _flag),
-    "net": SchemaField(
-        "Whether readings are generation less a household's load.", "true or false", _flag
-    ),
-    "duplicates": SchemaField(
-        "What is done with different readings for one time.", "refuse, mean, first or last"
-    ),
+# The options that a schema file may declare, in the order in which a proposal has them.
+SCHEMA_FIELDS = {
+    name: declared
+    for name, declared in declared_options(MeterOptions).items()
+    if name not in ("unit_switch", "cleaning")
 }
 
 
@@ -193,7 +106,7 @@ def options_from(schema: Schema | None, **given: Any) -> MeterOptions:
     **given
         Fields of :class:`MeterOptions`.
     """
-    return MeterOptions(**{**_fields(schema), **given})
+    return options_of(MeterOptions, {**_fields(schema), **given})
 
 
 def completed(options: MeterOptions, schema: Schema | None) -> MeterOptions:
@@ -201,7 +114,7 @@ def completed(options: MeterOptions, schema: Schema | None) -> MeterOptions:
     left = {
         name: value
         for name, value in _fields(schema).items()
-        if getattr(options, name) == getattr(_DEFAULTS, name)
+        if getattr(options, name, None) == getattr(_DEFAULTS, name, None)
     }
     return options.changed(left)
 
@@ -221,13 +134,7 @@ def _fields(schema: Schema | None) -> dict[str, Any]:
         return read_schema(schema)
     give = "the path of a schema file, or what read_schema returned"
     kind: type[Any] = Mapping
-    fields = dict(instance("schema", schema, kind, give=give))
-    unknown = [name for name in fields if name not in MeterOptions.__dataclass_fields__]
-    if unknown:
-        raise ParameterError(
-            f"a schema has no field {shown(unknown[0])}; its fields are those of MeterOptions"
-        )
-    return fields
+    return dict(instance("schema", schema, kind, give=give))
 
 
 @checked
@@ -255,16 +162,15 @@ def schema_text(
     known = {name: _origin(name, options) for name in SCHEMA_FIELDS} | dict(origins or {})
     lines = [f"# How a meter file is written{about and f': {_one_line(about)}'}."]
     lines += ["# It was made for the curator of the file: check it, and keep it private."]
-    for name, field in SCHEMA_FIELDS.items():
+    for name, (_, option) in SCHEMA_FIELDS.items():
         value = getattr(options, name)
         if _needless(name, value, known[name]):
             continue
         if value is not None:
-            comment = _comment(field, _ORIGINS[known[name]])
-            lines += ["", *comment, f"{name}: {_scalar(value, field)}"]
+            comment = _comment(option, _ORIGINS[known[name]])
+            lines += ["", *comment, f"{name}: {_scalar(value, option)}"]
         elif name == "timezone":
-            unknown = f"{CHECK} not known. {field.allowed}."
-            lines += ["", *_comment(field, unknown), f"# {name}: UTC"]
+            lines += ["", *_comment(option, f"{CHECK} not known."), f"# {name}: UTC"]
     return "\n".join(lines) + "\n"
 
 
@@ -310,8 +216,6 @@ def _checked(pairs: list[tuple[str, str | None]], where: str) -> list[tuple[str,
     seen = set()
     for number, (key, _) in enumerate(pairs, start=1):
         named = f"key {key!r}" if _KEY.fullmatch(key) else f"key number {number}"
-        if key in _GONE:
-            raise SourceError(f"{where} has the {named}, which is no longer one: {_GONE[key]}")
         if key not in SCHEMA_FIELDS:
             allowed = ", ".join(SCHEMA_FIELDS)
             raise SourceError(f"{where} has the {named}, and a schema file has {allowed}")
@@ -322,11 +226,31 @@ def _checked(pairs: list[tuple[str, str | None]], where: str) -> list[tuple[str,
 
 
 def _parsed(name: str, text: str | None, where: str) -> Any:
-    field = SCHEMA_FIELDS[name]
+    hint, _ = SCHEMA_FIELDS[name]
+    kinds = (hint, *get_args(hint))
     try:
-        return None if text is None else field.parse(text)
-    except ValueError:
-        raise SourceError(f"{where}: {name} must be {field.allowed}") from None
+        if text is None:
+            return None
+        if bool in kinds:
+            return _TRUTH[text.lower()]
+        if int in kinds:
+            return int(text if _DIGITS.fullmatch(text) else "")
+        return float(text) if float in kinds else text
+    except (KeyError, ValueError):
+        raise SourceError(f"{where}: {_allowed(name)}") from None
+
+
+def _allowed(name: str) -> str:
+    """Return what a field may be, without the value that it has."""
+    hint, option = SCHEMA_FIELDS[name]
+    if option.choices:
+        return f"{name} must be one of {', '.join(option.choices)}"
+    if math.isfinite(option.low):
+        kind = "whole number" if int in get_args(hint) else "number"
+        return f"{name} must be a {kind} from {option.low:g} to {option.high:g}"
+    if hint is bool:
+        return f"{name} must be true or false"
+    return f"{name} is not valid: {option.help.rstrip('.')}"
 
 
 def _blamed(given: Mapping[str, Any], error: ParameterError) -> str:
@@ -335,7 +259,7 @@ def _blamed(given: Mapping[str, Any], error: ParameterError) -> str:
         try:
             MeterOptions(**{name: value})
         except ParameterError:
-            return f"{name} must be {SCHEMA_FIELDS[name].allowed}"
+            return _allowed(name)
     return str(error)
 
 
@@ -358,17 +282,18 @@ def _needless(name: str, value: Any, origin: str) -> bool:
     return origin in ("format", "stamps") or (name in _RULES and origin == "default")
 
 
-def _comment(field: SchemaField, origin: str) -> list[str]:
-    said = [field.meaning, origin] if origin.startswith(CHECK) else [f"{field.meaning} {origin}"]
-    return [f"# {line}" for line in said]
+def _comment(option: Option, origin: str) -> list[str]:
+    told = [option.help, origin] if origin.startswith(CHECK) else [f"{option.help} {origin}"]
+    return [f"# {line}" for line in told]
 
 
-def _scalar(value: Any, field: SchemaField) -> str:
+def _scalar(value: Any, option: Option) -> str:
     if isinstance(value, bool):
         return str(value).lower()
     if isinstance(value, float):
         return f"{value:g}"
-    if not field.quoted:
+    plain = option.choices and all(each.isalnum() for each in option.choices)
+    if plain or not isinstance(value, str):
         return str(value)
     return yaml.safe_dump(
         str(value), default_style='"', allow_unicode=True, width=LARGEST_SCHEMA

@@ -208,7 +208,9 @@ def _with_said(options: MeterOptions, table: RoleCells) -> MeterOptions:
         clock = table.columns[table.roles.time].folded.split()
         named = "UTC" if {"utc", "gmt"} & set(clock) else None
         changes["timezone"] = table.said.get("timezone", named)
-    if options.register == AUTO and table.roles.register is not None:
+    # in a long record the readings show whether a column with a register's number counts up
+    shows = table.roles.numbered and not options.declared_only and len(table.rows) > _SEVERAL
+    if options.register == AUTO and table.roles.register is not None and not shows:
         changes["register"] = table.roles.register
     return options.changed(changes)
 
@@ -284,6 +286,7 @@ def _joined(
     # A spreadsheet's date comes with a midnight of its own.
     day = pc.replace_substring_regex(day, r"[ T]00:00(:00)?$", "")
     clock = pc.replace_substring_regex(clock, r"^(\d{1,2})(\d\d)(\.0)?$", r"\1:\2")
+    clock = pc.replace_substring_regex(clock, r"^(\d{1,2}) ?[-–] ?(\d{1,2})$", r"\1:00 - \2:00")
     first, last = (
         np.asarray(pc.match_substring_regex(clock, rf"^{hour}(\.0)?$")) for hour in ("0?0", "24")
     )
@@ -426,7 +429,9 @@ def _system(
         unit = _own_unit(own.numbers)
     if unit is None:
         column = "" if wide else table.columns[table.roles.power[0]].shown
-        return RefusedSystem(name, "meter", str(missing_unit(table.where, column))), options
+        units = table.roles.unit if options.declared_only else None
+        named = "" if units is None else table.columns[units].shown
+        return RefusedSystem(name, "meter", str(missing_unit(table.where, column, named))), options
     notes = (*notes, *found.notes)
     values, told = _values(own, unit)
     imported = None

@@ -309,7 +309,8 @@ class RawReadings:
         """Return what was given to the grid less what was taken from it, row by row."""
         if self.imported is None:
             return self
-        return replace(self, power=self.power - self.imported, imported=None)
+        # some exports write what is given to the grid with a minus
+        return replace(self, power=np.abs(self.power) - np.abs(self.imported), imported=None)
 
 
 def find_interval(readings: RawReadings) -> int:

@@ -81,12 +81,12 @@ def sensitivity(candidates: int, steps: int, delta: float, bound: Bound = Bound.
 
 @dataclass(frozen=True, slots=True)
 class DPBO:
-    """The draw of algorithm 2.
+    """Algorithm 2 of the paper: one conditional private draw of a plane.
 
     Parameters
     ----------
     epsilon, delta
-        The privacy that one draw is said to cost.
+        Nominal cost of one draw.
     bound
         Which of the paper's constants is used.
 

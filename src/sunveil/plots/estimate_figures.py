@@ -460,11 +460,10 @@ TITLE = 0.35
 
 
 def plot_estimate(estimate: Estimate) -> dict[str, Axes]:
-    """Draw what an estimate rests on: its readings beside what it makes of them.
+    """Draw the evidence of an estimate: readings against the model.
 
-    Clear days measured and modelled; how far bright readings lie from the model over hour and
-    month; the share of readings that each plane explains; and, where there are any, what hides the
-    sun and what the single years say.
+    Clear days measured and modelled; residuals of bright readings by hour and month; the share of
+    readings that each plane explains; and, where there are any, skyline and single years.
 
     Parameters
     ----------

@@ -33,7 +33,7 @@ from sunveil.plots.style import (
 )
 from sunveil.power.power_result import FleetPower
 from sunveil.publication.published_tables import Publication, PublishedTable
-from sunveil.releases.expected_errors import Curve
+from sunveil.releases.utility_curves import Curve
 
 
 def plot_planes(
@@ -282,7 +282,7 @@ def plot_utility(
     curves
         One per unit and mechanism.
     private
-        Whether they were computed from somebody's readings: the figure is then marked so.
+        Whether they were computed from real readings; the figure is then marked private.
     axes
         Three panels. Default: new ones.
     """

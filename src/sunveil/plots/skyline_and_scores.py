@@ -33,7 +33,7 @@ from sunveil.engine.tracker_model import (
 from sunveil.errors import ParameterError, WeatherError
 from sunveil.estimates.estimate_text import HiddenSky, hidden_skies
 from sunveil.estimates.estimates_table import Estimate
-from sunveil.estimates.inference_options import EngineOptions
+from sunveil.estimates.inference_options import InferOptions
 from sunveil.estimates.planes_and_intervals import TrackerEstimate
 from sunveil.fleet.blocks import grid_of, on_grid
 from sunveil.grids import Grid, plane_grid
@@ -69,10 +69,10 @@ from sunveil.weather.cache import WeatherCache
 from sunveil.weather.weather_data import Weather
 
 
-def engine_options(estimate: Estimate) -> EngineOptions:
+def engine_options(estimate: Estimate) -> InferOptions:
     """Return the options of the engine under an estimate's assumptions."""
     assumed = estimate.assumptions
-    return EngineOptions(losses=assumed.losses, albedo=assumed.albedo, mount=assumed.mount)
+    return InferOptions(losses=assumed.losses, albedo=assumed.albedo, mount=assumed.mount)
 
 
 def modelled_parts(estimate: Estimate, sky: SkyTable, numbers: Numbers) -> Array:

@@ -42,8 +42,8 @@ def fleet_power(
 ) -> FleetPower:
     """Return the power of a published fleet by time and group, with a band.
 
-    The band holds nine in ten draws. A draw is a fleet that agrees with what was published and its
-    stated noise, with an error of the model and one of the weather.
+    ``power_kw`` is the median of the draws, ``low`` and ``high`` their 90% band. A draw is a fleet
+    that agrees with the published numbers and their noise, with errors of model and weather.
 
     Parameters
     ----------
@@ -57,8 +57,7 @@ def fleet_power(
     weather
         As for :func:`sunveil.get_weather`.
     by
-        The public column that divides the fleet, or ``all`` for one sum; as published when left
-        out.
+        The public column that divides the fleet, or ``all`` for one sum; default: as published.
     step_minutes
         Length of the intervals. [minutes]
     draws, seed
@@ -72,7 +71,7 @@ def fleet_power(
 
     Privacy
     -------
-    Only published numbers are looked at: nothing is spent.
+    Uses published numbers alone; spends nothing.
 
     Examples
     --------

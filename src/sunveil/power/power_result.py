@@ -60,22 +60,22 @@ class Banded:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class FleetPower:
-    """The power of a fleet: what :func:`sunveil.power` returns.
+    """The power of a fleet, as :func:`sunveil.fleet_power` returns it.
 
     Parameters
     ----------
     grid
         The intervals. [UTC]
     power_kw, low_kw, high_kw
-        Middle of the draws, and the band that nine in ten are within, by group and interval. [kW]
+        Median of the draws and their 90% band, by group and interval. [kW]
     mixture
         The fleet in draws.
     skies
-        What planes give, by group.
+        Power of planes, by group.
     model
         Factor of every draw and group.
     chain
-        What was assumed between light and meter.
+        Assumed chain from irradiance to power.
     """
 
     grid: TimeGrid

@@ -217,7 +217,7 @@ class Guarantee:
     Parameters
     ----------
     unit
-        What neighbours differ in.
+        Unit in which neighbours differ.
     epsilon, delta
         For every event A and all neighbours, Pr[A] <= exp(ε) Pr'[A] + δ.
     proof
@@ -249,15 +249,15 @@ class ConditionalGuarantee:
     Parameters
     ----------
     unit
-        What neighbours differ in.
+        Unit in which neighbours differ.
     epsilon, delta
         As for :class:`Guarantee`, but δ also pays for the assumption's failures.
     proof
-        Where the argument stands.
+        Page with the argument.
     condition
-        What is assumed, in one sentence.
+        The assumption, in one sentence.
     caveats
-        What the argument does not cover and was done all the same.
+        What the argument does not cover.
     """
 
     unit: Unit
@@ -295,7 +295,7 @@ class ConcentratedGuarantee:
     Parameters
     ----------
     unit
-        What neighbours differ in.
+        Unit in which neighbours differ.
     rho
         For all neighbours and every α > 1, the Rényi divergence of order α is at most αρ.
     proof

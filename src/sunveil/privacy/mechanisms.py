@@ -30,9 +30,9 @@ class Score:
     levels
         One whole number per candidate; higher is better.
     sensitivity
-        How far any level can move between neighbours.
+        Largest change of a level between neighbours.
     unit
-        What neighbours differ in.
+        Unit in which neighbours differ.
     proof
         The page of the documentation that proves the sensitivity.
     one_sided
@@ -337,7 +337,7 @@ class Exponential(Selection):
     Parameters
     ----------
     epsilon
-        What one draw costs.
+        Cost of one draw.
 
     Privacy
     -------
@@ -370,7 +370,7 @@ class PermuteAndFlip(Selection):
     Parameters
     ----------
     epsilon
-        What one draw costs.
+        Cost of one draw.
 
     Privacy
     -------

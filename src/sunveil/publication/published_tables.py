@@ -167,7 +167,7 @@ CHOOSER = "{chooser}"
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Publication:
-    """A publication: everything in it is public.
+    """Published tables with their guarantee. Everything in it is public.
 
     Parameters
     ----------

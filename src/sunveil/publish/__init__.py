@@ -12,8 +12,10 @@ if TYPE_CHECKING:
     from sunveil.publish.publisher import Publisher
     from sunveil.publish.synthetic_table import SyntheticTable
     from sunveil.publish.system_rows import SystemRows
+    from sunveil.releases.release_choices import Choices
 
 __all__ = [
+    "Choices",
     "FleetTables",
     "PublicationAccount",
     "Publisher",
@@ -30,5 +32,6 @@ __getattr__ = lazy_names(
         "sunveil.publish.publisher": ("Publisher",),
         "sunveil.publish.synthetic_table": ("SyntheticTable",),
         "sunveil.publish.system_rows": ("SystemRows",),
+        "sunveil.releases.release_choices": ("Choices",),
     },
 )

@@ -22,7 +22,13 @@ from sunveil.meters.time_steps import clock_elsewhere
 from sunveil.paper.grid_and_bayesian_search import blocks
 from sunveil.privacy.guarantees import Unit
 from sunveil.pv_model import Sky, ac_power, covered, sky_at, sun_at
-from sunveil.releases.prior_and_votes import Mounts, PlanePairs, SingleAxisTrackers, mount_offsets
+from sunveil.releases.prior_and_votes import (
+    Mounts,
+    PlanePairs,
+    SingleAxisTrackers,
+    mount_offsets,
+    sun_angles,
+)
 from sunveil.releases.release_choices import Choices
 from sunveil.releases.score_kernels import Logs, RatioBins, log_power, log_profiles
 from sunveil.site import DAY, Array, TimeGrid
@@ -46,34 +52,56 @@ def mount_profiles(
     *,
     choices: Choices,
     ahead: float,
-    haze: float,
+    hazes: Sequence[float],
     length: float,
-) -> Logs:
-    """Return the logarithm of every mount's mean profile over each interval."""
+) -> tuple[Logs, ...]:
+    """Return the logarithm of every mount's mean profile over each interval, for each haze."""
     # at one or two places of Gauss-Legendre, which count alike
     places, _ = np.polynomial.legendre.leggauss(2 if length > 900.0 else 1)
     early = np.timedelta64(round(ahead * 60.0), "s")
-    skies = []
-    for place in places:
-        offset = np.timedelta64(round((place + 1.0) / 2.0 * length), "s")
-        sky = sky_at(weather, starts - early + offset, clear)
-        skies.append(sky.hazier(haze).single())
-    out = np.empty((len(mounts), len(starts)), dtype=np.float32)
+    offsets = [np.timedelta64(round((place + 1.0) / 2.0 * length), "s") for place in places]
+    skies = [sky_at(weather, starts - early + offset, clear) for offset in offsets]
+    normals = _tracker_normals(skies, mounts.trackers)  # where the sun is, whatever the haze
+    return tuple(
+        _log_profiles([sky.hazier(haze).single() for sky in skies], mounts, normals, choices)
+        for haze in hazes
+    )
+
+
+def _log_profiles(
+    skies: Sequence[Sky], mounts: Mounts, normals: Sequence[Array], choices: Choices
+) -> Logs:
+    out = np.empty((len(mounts), len(skies[0].sun)), dtype=np.float32)
     first = 0
-    for powers in _powers(skies, mounts, choices):
-        out[first : first + len(powers)] = log_profiles(powers, choices.tolerance.floor)
+    for powers in _powers(skies, mounts, normals, choices):
+        log_profiles(powers, choices.tolerance.floor, out=out[first : first + len(powers)])
         first += len(powers)
     return out
 
 
-def _powers(skies: Sequence[Sky], mounts: Mounts, choices: Choices) -> Iterator[Powers]:
-    """Yield what mounts give per kW, some of them at a time, in their order."""
+def _tracker_normals(
+    skies: Sequence[Sky], trackers: SingleAxisTrackers | None
+) -> list[NDArray[np.float64]]:
+    """Return the unit normals of all trackers under each sky, shape (trackers, instants, 3)."""
+    if trackers is None:
+        return []
+    suns = [sun_angles(sky.single().sun.astype(np.float64)) for sky in skies]
+    return [
+        np.stack([trackers.normals(number, *angles) for number in range(len(trackers))])
+        for angles in suns
+    ]
+
+
+def _powers(
+    skies: Sequence[Sky], mounts: Mounts, normals: Sequence[Array], choices: Choices
+) -> Iterator[Powers]:
+    """Yield the power of mounts per kW, some of them at a time, in their order."""
     for _, part in blocks(mounts.singles, _together(skies)):
         yield _mean_power(skies, [part.normals] * len(skies), choices)
     if mounts.pairs is not None:
         yield from _pair_powers(skies, mounts.pairs, choices)
-    if mounts.trackers is not None:
-        yield from _tracker_powers(skies, mounts.trackers, choices)
+    for number in range(0 if mounts.trackers is None else len(mounts.trackers)):
+        yield _mean_power(skies, [each[number : number + 1] for each in normals], choices)
 
 
 def _together(skies: Sequence[Sky]) -> int:
@@ -107,16 +135,12 @@ def _pair_powers(skies: Sequence[Sky], pairs: PlanePairs, choices: Choices) -> I
     share, together = pairs.share[:, np.newaxis].astype(planes.dtype), _together(skies)
     for begin in range(0, len(pairs), together):
         some = slice(begin, begin + together)
-        yield share[some] * planes[first[some]] + (1.0 - share[some]) * planes[second[some]]
-
-
-def _tracker_powers(
-    skies: Sequence[Sky], trackers: SingleAxisTrackers, choices: Choices
-) -> Iterator[Powers]:
-    suns = [sky.sun.astype(np.float64) for sky in skies]
-    for number in range(len(trackers)):
-        turned = [trackers.normals(number, sun)[np.newaxis] for sun in suns]
-        yield _mean_power(skies, turned, choices)
+        # in place, since new arrays of this size cost more than the sums
+        power, other = planes[first[some]], planes[second[some]]
+        power *= share[some]
+        other *= 1.0 - share[some]
+        power += other
+        yield power
 
 
 # A civil day begins at most this long before and after mean solar midnight: in Alaska by daylight
@@ -282,9 +306,7 @@ def make_frame(
     under = partial(
         mount_profiles, weather, clear, times[lit], mounts, choices=choices, length=length
     )
-    profiles = tuple(
-        tuple(under(ahead=ahead, haze=haze) for haze in hazes) for ahead in choices.clocks
-    )
+    profiles = tuple(under(ahead=ahead, hazes=hazes) for ahead in choices.clocks)
     days = np.append(begins, int(lit.sum())).astype(np.int64)
     return Frame(weather, time_grid, choices, mounts, lit, days, dark, profiles)
 

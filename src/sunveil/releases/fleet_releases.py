@@ -23,13 +23,13 @@ import pandas as pd
 from sunveil._files import held
 from sunveil._options import check_fields, checked, instance
 from sunveil.errors import ParameterError, SourceError, SunveilError
-from sunveil.estimates.inference_options import FleetSettings
 from sunveil.fleet.blocks import power_on, time_grid_of
 from sunveil.fleet.open import FleetRecords, HeldRecord, open_records
-from sunveil.fleet.run_plan import Part
-from sunveil.grids import Cell
+from sunveil.fleet.run_plan import PART_ROWS, Part
+from sunveil.grids import SIZE, Cell
 from sunveil.household_keys import key_of
 from sunveil.ledger.promises import Promise
+from sunveil.meters.reading_options import MeterOptions
 from sunveil.meters.record import UNREAD, Record, RefusedSystem, prepared
 from sunveil.privacy.guarantees import Guarantee, System, Unit, check_release_epsilon
 from sunveil.releases.candidate_frame import Frame, check_clock, check_daylight, make_frame
@@ -588,7 +588,10 @@ def open_fleet(
     fleet: Path | str,
     systems: Path | str,
     *,
-    settings: FleetSettings | None = None,
+    reading: MeterOptions | None = None,
+    weather: str = "clearsky",
+    cell: float = SIZE,
+    part_rows: int = PART_ROWS,
     server: Mapping[str, Any] | None = None,
     work: Path | str | None = None,
     workers: int | None = None,
@@ -603,8 +606,10 @@ def open_fleet(
         Parquet, long or with lists, or a folder of files.
     systems
         Where the systems are; see :func:`~sunveil.fleet.systems_table.read_systems`.
-    settings
-        How to read the meters, and which weather to take; every reading is taken alone.
+    reading
+        How to read the meters; every reading is taken alone.
+    weather, cell, part_rows
+        As for :func:`~sunveil.inference.fleet_run.infer_fleet`.
     server
         What a server of weather must be told: ``api_key``, ``email``.
     work
@@ -625,18 +630,24 @@ def open_fleet(
     if not 1 <= count <= 1024:
         raise ParameterError(f"workers must be between 1 and 1024, and {workers} is not")
     with _folder(None if work is None else Path(os.path.realpath(work))) as folder:
-        settings = settings or FleetSettings()
-        records = open_records(Path(fleet), Path(systems), folder, settings=settings, workers=count)
+        records = open_records(
+            Path(fleet),
+            Path(systems),
+            folder,
+            reading=reading or MeterOptions(),
+            weather=weather,
+            cell=cell,
+            part_rows=part_rows,
+            workers=count,
+        )
         roster = make_roster(records, on_progress)
         if not len(roster):
             reasons = sorted({each.reason for each in roster.refused})
             raise SourceError(
                 f"no system of the fleet can be released; the first reason: {reasons[0]}"
             )
-        weather = FleetWeather(
-            records.context.cells.cells, settings.weather, dict(server or {}), cache
-        )
-        yield OpenFleet(records, roster, weather, count)
+        sky = FleetWeather(records.context.cells.cells, weather, dict(server or {}), cache)
+        yield OpenFleet(records, roster, sky, count)
 
 
 def _check_own(work: Path) -> None:
@@ -849,7 +860,7 @@ def release_systems(
         for _, frame, scored in part.scores():
             one = draw_row(scored, frame, terms)
             drawn.append(replace(one, public=public, expected=expected))
-        on_progress(len(drawn), len(systems))
+            on_progress(len(drawn), len(systems))
     return sorted(drawn, key=lambda each: each.release_id)
 
 

@@ -147,21 +147,27 @@ class SingleAxisTrackers:
         ratios = np.array([0.0, *choices.gcrs])
         return cls(np.repeat(axes, len(ratios)), np.tile(ratios, len(axes)), choices.max_angle)
 
-    def normals(self, number: int, sun: Array) -> Array:
-        """Return the unit normals of a tracker's modules, by pvlib."""
+    def normals(self, number: int, zenith: Array, azimuth: Array) -> Array:
+        """Return the unit normals of a tracker's modules under the sun's angles, by pvlib."""
         gcr = float(self.gcr[number])
-        turned = pvlib.tracking.singleaxis(
-            np.degrees(np.arccos(np.clip(sun[:, 2], -1.0, 1.0))),
-            np.degrees(np.arctan2(sun[:, 0], sun[:, 1])) % 360.0,
+        modules = pvlib.tracking.singleaxis(
+            zenith,
+            azimuth,
             axis_tilt=0.0,
             axis_azimuth=float(self.axis_azimuth[number]),
             max_angle=self.max_angle,
             backtrack=gcr > 0.0,
             gcr=gcr or 0.5,  # which nothing looks at without backtracking
         )
-        # where the sun is down it lies flat
-        azimuth, tilt = (np.nan_to_num(turned[f"surface_{each}"]) for each in ("azimuth", "tilt"))
-        return normals(azimuth, tilt)
+        # flat where the sun is down
+        angles = (np.nan_to_num(modules[f"surface_{each}"]) for each in ("azimuth", "tilt"))
+        return normals(*angles)
+
+
+def sun_angles(sun: Array) -> tuple[Array, Array]:
+    """Return zenith and azimuth of unit vectors to the sun. [degrees]"""
+    zenith = np.degrees(np.arccos(np.clip(sun[:, 2], -1.0, 1.0)))
+    return zenith, np.degrees(np.arctan2(sun[:, 0], sun[:, 1])) % 360.0
 
 
 @dataclass(frozen=True, slots=True, eq=False)

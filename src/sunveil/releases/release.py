@@ -11,10 +11,11 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from sunveil._options import instance, one_of, without_unit
+from sunveil._options import instance, one_of
 from sunveil.errors import ParameterError
 from sunveil.fleet.blocks import time_grid_of
 from sunveil.meters.dataframes import ReadingsLike, record_of
+from sunveil.meters.reading_options import MeterOptions
 from sunveil.meters.record import Record, prepared
 from sunveil.paper.dpbo import DELTA, DPBO, posterior
 from sunveil.paper.fit import paper_grid
@@ -114,7 +115,6 @@ class Mechanism(StrEnum):
     PAPER = "paper"
 
 
-@without_unit
 def release(
     readings: ReadingsLike,
     weather: str | os.PathLike[str] | Weather | pd.DataFrame = "clearsky",
@@ -139,7 +139,7 @@ def release(
 ) -> Release:
     """Release azimuth, tilt and DC capacity of one system under differential privacy.
 
-    Nothing is recorded: each call is a release of its own, and releases of one system add up.
+    Nothing is recorded in a ledger: each call is a new release, and releases of one system add up.
 
     Parameters
     ----------
@@ -151,7 +151,7 @@ def release(
         What is protected: ``Readings(k)``, ``Days(k)`` or ``System()``; or ``"readings:K"``,
         ``"days:K"`` or ``"system"``.
     epsilon
-        The privacy that this release costs.
+        Privacy cost of this release.
     site, latitude, longitude, altitude, times, timezone
         As for :func:`sunveil.infer`. The clock is taken as declared.
     power_unit
@@ -159,16 +159,16 @@ def release(
         name needs it.
     label
         Which instant of its interval a stamp names: ``start`` (or ``left``), ``middle``, ``end``
-        (or ``right``). With ``auto`` nobody knows, and the errors that are stated beside the answer
-        hold for each of the three.
+        (or ``right``). With ``auto`` it is unknown, and the stated errors cover
+        all three.
     net
         Whether a series is generation less a household's load, above zero where power flows to the
-        grid; a record says so itself. Nobody looks: where it cannot be told, the errors that are
-        stated beside the answer are all that says so.
+        grid; a record says so itself. It is never checked against
+        the readings, because that check would leak.
     mechanism
         ``default``: permute-and-flip, and the window for ``System()``; ``exponential``: the
-        exponential mechanism, whose repeated use is cheaper to account; ``paper``: the paper's
-        DP-BO, whose guarantee is conditional, and which releases no capacity.
+        exponential mechanism, cheaper to account when repeated; ``paper``: the paper's
+        DP-BO, with a conditional guarantee and without capacity.
     choices
         The public choices; the defaults when left out.
     delta
@@ -176,7 +176,7 @@ def release(
     frame
         A frame made before for the same weather, times and choices.
     expected
-        The errors to expect, to be put beside the answer; typical ones when left out.
+        Expected errors to report; default: typical ones.
     cache
         Where weather is kept.
 
@@ -205,15 +205,11 @@ def release(
     place = None
     if not isinstance(weather, Weather) or not (site is latitude is longitude is None):
         place = Site.of(site, latitude=latitude, longitude=longitude, altitude=altitude)
-    record = record_of(
-        readings,
-        times=times,
-        power_unit=power_unit,
-        timezone=timezone,
-        label=label,
-        net=net,
-        cleaning="each",
+    zone: Any = timezone
+    reading = MeterOptions(
+        power_unit=power_unit, timezone=zone, label=label, net=net, cleaning="each"
     )
+    record = record_of(readings, reading, times=times)
     weather = _weather_of(record, weather, place, cache)
     if mechanism is Mechanism.PAPER:
         return _by_paper(record, weather, unit=unit, mechanism=DPBO(epsilon, _delta(delta)))

@@ -96,14 +96,14 @@ class Release:
     clock_minutes
         How far the clock runs ahead, where that was one more dimension. [minutes]
     planes
-        One plane or two, the larger first. Empty for a tracker, and where pairs and trackers were
-        no candidates, so that the number of planes is not told.
+        One plane or two, the larger first. Empty for a tracker, and where pairs and
+        trackers were no candidates.
     tracker
-        What turns the modules, if anything does.
+        The tracker, if there is one.
     guarantee
-        What is promised, and whether for the worst case or conditionally.
+        The guarantee: worst-case or conditional.
     mechanism
-        Which mechanism drew it.
+        Mechanism of the draw.
     expected
         The errors to expect, the same for all systems released together; None where they are not
         known, as for the paper's mechanism.

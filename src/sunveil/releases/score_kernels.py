@@ -259,13 +259,13 @@ def log_power(power: Array) -> Logs:
 
 
 @checked
-def log_profiles(profiles: NDArray[np.floating], floor: float) -> Logs:
+def log_profiles(profiles: NDArray[np.floating], floor: float, *, out: Logs | None = None) -> Logs:
     """Return the logarithm of profiles; below the floor no reading agrees."""
     if not 0.0 < floor < math.inf:
         raise ParameterError("floor must be a finite number above 0")
-    out = np.log(np.maximum(profiles, floor), dtype=np.float32, casting="same_kind")
-    out[~(profiles >= floor)] = np.inf
-    return np.asarray(out)
+    logs = np.log(np.maximum(profiles, floor), out=out, dtype=np.float32, casting="same_kind")
+    np.copyto(logs, np.inf, where=~(profiles >= floor))
+    return np.asarray(logs)
 
 
 @checked

@@ -11,11 +11,7 @@ from contextvars import ContextVar
 
 # The part of the time that is left for keeping an answer and responding once its draw is let go.
 RESERVE = 0.2
-
-
 _held: ContextVar[tuple[float, float] | None] = ContextVar("held", default=None)
-
-
 _drawn: ContextVar[list[bool] | None] = ContextVar("drawn", default=None)
 
 

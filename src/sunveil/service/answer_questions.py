@@ -20,7 +20,6 @@ from sunveil.ledger.hash_chain import canonical
 from sunveil.ledger.ledger import Ledger
 from sunveil.privacy.guarantees import unit_name
 from sunveil.privacy.mechanisms import opendp_prelude
-from sunveil.service import questions
 from sunveil.service.answer_padding import draws_held, draws_noted
 from sunveil.service.context import internal_problem
 from sunveil.service.questions import (
@@ -33,6 +32,7 @@ from sunveil.service.questions import (
     QuestionRefused,
     ReleaseFile,
     Suggestion,
+    answer_title,
 )
 from sunveil.service.settings import ServiceSettings
 from sunveil.service.store.database import Store, now
@@ -57,36 +57,17 @@ if TYPE_CHECKING:
     from sunveil.service.question_data import AnalystQuestion
 
 QUESTIONS: TypeAdapter[Question] = TypeAdapter(Question)
-
-
 UNREADABLE = "the files of this dataset cannot be read for releases as they are; ask its curator"
-
-
 UNREGISTERED = "the households of this dataset must be registered first; ask its curator"
-
-
 KEY_REUSED = "this idempotency key was used for another question; take a new one"
-
 
 # Requests younger than this are at work, as a rule, and not cut short. [s]
 RECOVERED_AFTER = 10.0
-
-
 FILES_IN_MEMORY = 256 * 1024 * 1024  # [bytes]
 
 
 class LedgerBroker:
-    """What answers questions.
-
-    Parameters
-    ----------
-    settings
-        Of the service.
-    ledger
-        What is charged.
-    store
-        Where answers are served from.
-    """
+    """What answers questions."""
 
     def __init__(self, settings: ServiceSettings, *, ledger: Ledger, store: Store) -> None:
         self._settings, self._ledger, self._store = settings, ledger, store
@@ -122,11 +103,6 @@ class LedgerBroker:
 
         It takes the question's turn as whoever asks does, so that it finds what another draws. What
         was not paid it leaves alone: whoever asked it may ask it still.
-
-        Parameters
-        ----------
-        after
-            How old a request is at least. [s]
         """
         with self._store.reading() as connection:
             left = open_requests(connection, before=now(-after))
@@ -156,15 +132,7 @@ class LedgerBroker:
     # -- what may be asked
 
     def plan(self, dataset: str, question: Question, *, analyst: str) -> QuestionPlan:
-        """Return what a question would cost, or refuse it; spend nothing.
-
-        Parameters
-        ----------
-        dataset, question
-            What is asked of which dataset.
-        analyst
-            Who asks.
-        """
+        """Return what a question would cost, or refuse it; spend nothing."""
         case = self._case(dataset, question, analyst)
         from sunveil.service.question_advice import advised_plan
 
@@ -176,15 +144,7 @@ class LedgerBroker:
         return self._data is not None
 
     def suggest(self, dataset: str, kind: str, *, analyst: str) -> Suggestion:
-        """Return a first question of a kind that tells something for a twentieth of the share.
-
-        Parameters
-        ----------
-        dataset, kind
-            Of which dataset, and which kind of question.
-        analyst
-            Who would ask.
-        """
+        """Return a first question of a kind that tells something for a twentieth of the share."""
         any_question = QUESTIONS.validate_python({"kind": kind, "epsilon": 1.0})
         case = self._case(dataset, any_question, analyst)
         from sunveil.service.question_advice import suggest_question
@@ -228,17 +188,7 @@ class LedgerBroker:
     # -- asking
 
     def ask(self, dataset: str, question: Question, *, analyst: str, key: str) -> Answered:
-        """Answer a question: charge it, draw it and keep it, or find the kept answer.
-
-        Parameters
-        ----------
-        dataset, question
-            What is asked of which dataset.
-        analyst
-            Who asks, and is charged.
-        key
-            The analyst's own name of the request: sent again with the same, it is the same request.
-        """
+        """Answer a question: charge it, draw it and keep it, or find the kept answer."""
         case = self._case(dataset, question, analyst)
         text = canonical(question.model_dump(mode="json"))
         asked = StoredRequest(analyst, key, dataset, text)
@@ -301,7 +251,7 @@ class LedgerBroker:
             id=release_id(asked.dataset, digest),
             dataset=asked.dataset,
             kind=case.question.kind,
-            title=questions.TITLES[case.question.kind],
+            title=answer_title(case.question),
             epsilon=case.question.epsilon,
             cost=self._ledger.cost(asked.dataset, question),
             made=now(),
@@ -369,17 +319,7 @@ def release_id(dataset: str, digest: str) -> str:
 
 
 def body_of(publication: Publication, *, asked: dict[str, Any], edition: str) -> dict[str, Any]:
-    """Return a publication as it is served: everything in it is public.
-
-    Parameters
-    ----------
-    publication
-        What was published.
-    asked
-        The question that it answers.
-    edition
-        Public name of the data.
-    """
+    """Return a publication as it is served: everything in it is public."""
     guarantee = publication.guarantee
     return {
         "title": publication.title,

@@ -56,7 +56,6 @@ ANALYST_ROUTERS = (
     pages.releases_router,
 )
 
-
 CURATOR_ROUTERS: tuple[APIRouter, ...] = (
     datasets.router,
     datasets.add_router,
@@ -71,11 +70,8 @@ CURATOR_ROUTERS: tuple[APIRouter, ...] = (
     promises.ledgers_router,
 )
 
-
 # How often it is looked whether jobs have ended, and whether a charge has no answer. [s]
 JOBS_PAUSE, RECOVERY_PAUSE = 1.0, 5.0
-
-
 log = logging.getLogger("sunveil.service")
 
 
@@ -207,25 +203,18 @@ def create_app(settings: ServiceSettings) -> FastAPI:
 
 Say = Callable[[str], None]
 
-
 # How long a thread that draws may keep the one that sends waiting. [s]
 THREAD_SWITCH_SECONDS = 0.0005
-
 
 # A worker that does not answer for so long is replaced; a draw may hold it for a while. [s]
 HUNG_SECONDS = 60
 
-
 # How long a worker that starts waits for a database that is away just then. [s]
 DATABASE_SECONDS = 30
-
-
 KEEP_ALIVE_SECONDS, SHUTDOWN_SECONDS = 30, 10
-
 
 # How many may wait until they are taken up.
 BACKLOG = 1024
-
 
 # Holds the settings for workers; they do not hand it on to what they start.
 SETTINGS = "SUNVEIL_WORKER_SETTINGS"

@@ -27,16 +27,10 @@ from sunveil.service.uploads import (
 
 CHUNK = 256 * 1024
 
-
 # A small file may be packed to almost nothing without being an attack. [bytes]
 SMALL = 1024 * 1024
-
-
 ENCRYPTED = 0x1
-
-
 METHODS = {zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED}
-
 
 BROKEN = (
     zipfile.BadZipFile,
@@ -50,9 +44,7 @@ BROKEN = (
     NotADirectoryError,
 )
 
-
 ARCHIVES = {".zip", ".zst", ".tar", ".tgz", ".7z", ".rar"}
-
 
 # What packs one file, by its first bytes.
 OPENERS: dict[bytes, Callable[[Path], Any]] = {

@@ -10,11 +10,7 @@ from sunveil.service.authentication import client_address
 from sunveil.service.context import Service, service_of
 
 Fact = str | int | float | bool | None
-
-
 LONGEST = 200
-
-
 log = logging.getLogger("sunveil.audit")
 
 

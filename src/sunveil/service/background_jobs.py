@@ -47,7 +47,6 @@ PHASE_WORDS = {
     "gathering": "sorting the readings by system",
 }
 
-
 STATE_WORDS = {
     JobState.RUNNING: "running",
     JobState.DONE: "finished",
@@ -149,10 +148,7 @@ def duration(seconds: float) -> str:
 
 # How much of the end of a file is looked at. [bytes]
 TAIL = 64 * 1024
-
-
 MESSAGE_PREFIX = "sunveil: "
-
 
 # Pauses between attempts at a lock: one who only looks holds it for an instant. [s]
 LOCK_PAUSES = (0.0, 0.01, 0.02, 0.05)
@@ -288,10 +284,8 @@ def _number(value: Any) -> float | None:
 
 NAME = re.compile(r"[a-z0-9][a-z0-9-]{0,99}")
 
-
 # How long a cancelled command may take to end by itself. [s]
 CANCEL_SECONDS = 5.0
-
 
 # What lies between two steps for longer than this was left by a process that was killed. [s]
 STEP_SECONDS = 60.0

@@ -146,10 +146,7 @@ def _run_tool(tool: str, where: str, options: Sequence[str]) -> None:
 
 
 MANIFEST, DATABASE, FOLDER = "manifest.json", "database", "data"
-
-
 FORMAT = 1
-
 
 # Of the ledger in the folder: in the dump, or of processes that run now.
 LEDGER_FILES = ("sunveil.db",)

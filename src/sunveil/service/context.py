@@ -31,7 +31,6 @@ from sunveil.service.store.database import Store
 # Names the folder, before prometheus_client is imported.
 SHARED_COUNTS = "PROMETHEUS_MULTIPROC_DIR"
 
-
 # Questions are padded to whole multiples of half a second up to fifteen. [s]
 BUCKETS = (0.005, 0.02, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 15.0, 60.0)
 
@@ -77,8 +76,6 @@ class Metrics:
 
 # How long a token that another worker revoked may still open. [s]
 TOKEN_MEMORY = 1.0
-
-
 MOST_TOKENS = 20_000
 
 
@@ -171,19 +168,10 @@ def service_of(request: Request) -> Service:
 
 
 log = logging.getLogger("sunveil.service")
-
-
 TYPE_PREFIX = "urn:sunveil:problem:"
-
-
 MEDIA_TYPE = "application/problem+json"
-
-
 API = "/api/"
-
-
 NOT_WRITABLE = (errno.ENOSPC, errno.EDQUOT, errno.EROFS, errno.EFBIG)
-
 
 # By status, where nothing more is known.
 SLUGS = {

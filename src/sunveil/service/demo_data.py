@@ -39,26 +39,17 @@ from sunveil.service.store.datasets import (
 )
 
 NAME, CITY, YEAR = "demo-town", "Denver", 2019
-
-
 CURATOR, ANALYST, EARLIER = "curator", "Ada", "planner"
-
-
 SYSTEMS, SEED = 300, 7
-
-
 PROMISED, SHARE, FIRST = 6.0, 3.0, 1.0
-
 
 # Nobody who waits is left without a word for longer. [s]
 SILENCE = 2.0
-
 
 NOT_A_DEMO = (
     "this folder or database holds something else than a demo; take an empty --data, and no"
     " --database, for the demo"
 )
-
 
 Say = Callable[[str], None]
 

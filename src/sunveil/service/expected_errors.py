@@ -12,17 +12,12 @@ from sunveil.publish.fleet_tables import Expected, TableChoices
 from sunveil.releases.release_answer import ExpectedErrors
 from sunveil.service.questions import ExpectedError
 
-MOVED = "share of systems that would have to move to make up for the noise"
-
-
-OFF = "mean absolute error of one system"
-
+MOVED = "share of systems that the noise moves to another bin"
+OFF = "mean absolute error per system"
 
 CUT_OFF = (
-    "what is cut off above the limit on average over public mixes of systems: totals are too low by"
-    " about this"
+    "mean share of capacity above the cap, for typical fleets; totals are too low by about this"
 )
-
 
 # Of single systems: the unit of each column, and how far off a blind guess is. [unit]
 COLUMNS = {
@@ -30,7 +25,6 @@ COLUMNS = {
     "surface_tilt": ("°", 25.0),
     "dc_capacity_kw": ("%", 100.0),
 }
-
 
 # What an average home is taken to have, where a limit on capacities is given. [kW]
 HOME_KW = 5.0

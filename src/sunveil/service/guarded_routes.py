@@ -40,17 +40,9 @@ from sunveil.service.settings import ANALYST, CONSOLE, CURATOR, GUEST, PORTAL, S
 from sunveil.service.sign_in_guard import guarded_sign_in
 
 SAFE = ("GET", "HEAD", "OPTIONS")
-
-
 CREATED, SEE_OTHER, BAD_REQUEST = 201, 303, 400
-
-
 FORMS = ("application/x-www-form-urlencoded", "multipart/form-data")
-
-
 Handler = Callable[[Request], Coroutine[Any, Any, Response]]
-
-
 Endpoint = TypeVar("Endpoint", bound=Callable[..., Any])
 
 

@@ -31,18 +31,11 @@ from sunveil.service.settings import is_within, parse_address
 from sunveil.service.store.accounts import begin_session, end_session
 
 ACCESS, AUDIT = "sunveil.access", "sunveil.audit"
-
-
 LONGEST_LINE = 2000
-
-
 log = logging.getLogger("sunveil.service")
-
 
 # Lines per second and at once: of requests and events, and of all else, by kind and together.
 MEASURES = {ACCESS: (100.0, 2000.0), AUDIT: (20.0, 2000.0)}
-
-
 MEASURE_OF_A_KIND, MEASURE_OF_ALL = (0.1, 20.0), (2.0, 200.0)
 
 
@@ -157,11 +150,8 @@ def _time(record: logging.LogRecord) -> str:
 
 UNMATCHED = "unmatched"
 
-
 # Asked every few seconds by those who watch over the service.
 PROBES = ("/livez", "/readyz", "/healthz", "/metrics")
-
-
 access_log = logging.getLogger(ACCESS)
 
 
@@ -223,20 +213,11 @@ def _count(scope: Scope, *, method: str, status: int, size: int, seconds: float)
 # How long it is believed that the ledger can be written, and how long counts of it are kept. [s]
 BELIEVED_SECONDS = 5.0
 
-
 # Shares of a promise that are left, by their least, largest first.
 BANDS = ((0.5, "half or more"), (0.1, "a tenth to a half"), (0.0, "less than a tenth"))
-
-
 USED_UP = "none"
-
-
 router = probe_router()
-
-
 metrics_router = public_router()
-
-
 _trying = threading.Lock()
 
 

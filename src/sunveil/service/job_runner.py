@@ -13,8 +13,6 @@ from types import FrameType
 
 # How much less than the service the work is hurried.
 NICENESS = 5
-
-
 COULD_NOT_START = 127
 
 

@@ -18,13 +18,8 @@ from sunveil.service.settings import ReadingLimits, size_text
 from sunveil.service.uploads import UploadRefused, UploadTooLarge
 
 log = logging.getLogger("sunveil.service")
-
-
 _READERS = "sunveil.service.upload_checks"
-
-
 _CONTEXT = multiprocessing.get_context("forkserver")
-
 
 _KINDS: dict[str, type[SourceError] | type[ParameterError]] = {
     each.__name__: each for each in (SourceError, UploadRefused, UploadTooLarge, ParameterError)

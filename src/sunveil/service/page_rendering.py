@@ -26,14 +26,12 @@ from sunveil.ledger.ledger_database import is_url
 from sunveil.service.authentication import Identity, guest_of, set_cookie
 from sunveil.service.context import MEDIA_TYPE, Problem, as_problem, service_of, wants_json
 from sunveil.service.guarded_routes import public_router
+from sunveil.service.promise_text import promise_line
 from sunveil.service.settings import GUEST, ServiceSettings, home_of, side_of
 from sunveil.service.store.accounts import set_flash
 
 STATIC = Path(__file__).parent / "static"
-
-
 PLOTLY = "plotly.min.js"
-
 
 CONTENT_TYPES = {
     ".css": "text/css; charset=utf-8",
@@ -41,16 +39,9 @@ CONTENT_TYPES = {
     ".svg": "image/svg+xml",
 }
 
-
 HOUR = 3600
-
-
 _packing = Lock()
-
-
 _STYLE_ID = re.compile(r"getElementById\(\"([0-9a-f]{64})\"\)")
-
-
 router = public_router("/static")
 
 
@@ -128,7 +119,6 @@ def static_file(request: Request, name: str) -> Response:
 BROWSERS = (("Edg", "Edge"), ("OPR", "Opera"), ("Firefox", "Firefox"), ("Chrome", "Chrome"),
             ("Safari", "Safari"))  # fmt: skip
 
-
 SYSTEMS = (("Android", "Android"), ("iPhone", "iPhone"), ("iPad", "iPad"), ("Windows", "Windows"),
            ("Mac OS", "macOS"), ("Linux", "Linux"))  # fmt: skip
 
@@ -167,10 +157,7 @@ def count_of(number: int, thing: str, plural: str = "") -> str:
 
 
 TEMPLATES = Path(__file__).parent / "templates"
-
-
 NOTICE_KINDS = ("good", "bad", "note")
-
 
 # Characters that could end a script element, or that some parsers take for line ends.
 _ESCAPES = {
@@ -197,6 +184,7 @@ def environment() -> jinja2.Environment:
     made.filters["cell"] = cell
     made.filters["figure_json"] = figure_json
     made.filters["count_of"] = count_of
+    made.filters["promise_line"] = promise_line
     made.globals["plotly_style_ids"] = plotly_style_ids
     return made
 

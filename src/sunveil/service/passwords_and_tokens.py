@@ -27,7 +27,6 @@ from sunveil.service.settings import Rates
 # an empty one has this digest. Its marks on the page are styled by attributes.
 EMPTY_STYLE = "'sha256-47DEQpj8HBSa+/TImW+5JCeuQeRkm5NMpJWZG3hSuFU='"
 
-
 # No script or style of another origin, no script in the page itself, and no frame around it.
 # Plotly puts images of figures together as data and blobs.
 POLICY = (
@@ -37,13 +36,9 @@ POLICY = (
     " base-uri 'none'; form-action 'self'; frame-ancestors 'none'"
 )
 
-
 # The script that draws maps works in a worker, which it makes from its own text.
 MAP_PAGE = re.compile(r"/curator/datasets/[^/]+/map")
-
-
 MAP_POLICY = f"{POLICY}; worker-src blob:"
-
 
 FIXED = {
     "content-security-policy": POLICY,
@@ -55,10 +50,7 @@ FIXED = {
     "permissions-policy": "camera=(), microphone=(), geolocation=()",
 }
 
-
 CACHE_CONTROL = b"cache-control"
-
-
 HSTS = {"strict-transport-security": "max-age=31536000"}
 
 
@@ -103,28 +95,18 @@ def _merged(
 
 # 32 MB and about a tenth of a second for each try.
 COST, BLOCK, PARALLEL = 2**15, 8, 1
-
-
 SHORTEST, LONGEST = 12, 200
-
-
 _MEMORY = 64 * 1024 * 1024
-
 
 # zxcvbn's time grows with the square of the length, and what is strong by then stays strong.
 JUDGED = 64
 
-
 # The highest of zxcvbn's scores, 10^10 guesses or more: what holds if hashes were ever taken.
 LEAST_SCORE = 4
 
-
 # Words that whoever guesses tries first here.
 OWN_WORDS = ("sunveil", "curator", "auditor", "analyst", "solar", "ledger", "privacy")
-
-
 OWN_ADVICE = "Add another word or two, and leave out names and years"
-
 
 # zxcvbn keeps a user's words in a table of its module while it judges.
 _judging = threading.Lock()
@@ -217,7 +199,6 @@ class RateLimit:
 # How many passwords are hashed at the same time; each takes 32 MB and a tenth of a second.
 CHECKS_AT_ONCE = 4
 
-
 # How often a limit that was reached is told of again. [1/s]
 TOLD_RATE = 1.0 / 60.0
 
@@ -300,8 +281,6 @@ def _take(wanted: Sequence[tuple[str, RateLimit, str]]) -> Attempt:
 
 # 256 bits of chance
 _BYTES = 32
-
-
 _TOKEN = re.compile(r"sv_([0-9a-f]{16})_([A-Za-z0-9_-]{43})")
 
 

@@ -27,25 +27,19 @@ from sunveil.service.questions import (
 
 # What is tried where an ε is too small.
 LADDER = (0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1.0, 2.0, 5.0, 10.0, 20.0)
-
-
 MOST_ADVICE = 4
-
-
 PART_OF_SHARE = 20.0
 
-
 TABLE_NAMES = {
-    "counts": "the joint counts",
-    "planes": "sectors with tilts",
-    "sectors": "sectors",
-    "tilts": "tilts",
-    "capacities": "capacities",
-    "mounts": "what modules stand on",
-    "totals": "totals",
-    "quantiles": "quantiles",
+    "counts": "direction, tilt and capacity combined",
+    "planes": "direction and tilt combined",
+    "sectors": "direction",
+    "tilts": "tilt",
+    "capacities": "capacity class",
+    "mounts": "mounting",
+    "totals": "total capacity",
+    "quantiles": "percentiles",
 }
-
 
 # First questions of each kind, from the one that tells most to the one that is most exact.
 FIRST: dict[str, tuple[dict[str, Any], ...]] = {
@@ -64,13 +58,9 @@ FIRST: dict[str, tuple[dict[str, Any], ...]] = {
     "systems": ({},),
 }
 
-
 # Verdicts by the public facts that they follow from.
 _VERDICTS: dict[tuple[Any, ...], ErrorVerdict | None] = {}
-
-
 MOST_VERDICTS = 5000
-
 
 _TYPES = {
     "fleet-table": FleetTableQuestion,
@@ -141,14 +131,14 @@ def _tried(case: AnalystQuestion, ledger: Ledger) -> Iterator[tuple[str, Any]]:
     yield from singles
     plainest = _plainest(case.question)
     if len(singles) > 1 and plainest not in [question for _, question in singles]:
-        yield f"with {_words_of(case.question, plainest)}", plainest
+        yield _words_of(case.question, plainest), plainest
     larger = _large_enough(case, ledger)
     if larger is not None:
-        yield f"with ε = {larger:g}", case.question.model_copy(update={"epsilon": larger})
+        yield f"ε = {larger:g}", case.question.model_copy(update={"epsilon": larger})
     if singles and _verdict(replace(case, question=plainest), ledger) is not ErrorVerdict.USEFUL:
         enough = _large_enough(replace(case, question=plainest), ledger)
         if enough is not None and (larger is None or enough < larger):
-            words = f"with ε = {enough:g}, {_words_of(case.question, plainest)}"
+            words = f"ε = {enough:g}, {_words_of(case.question, plainest)}"
             yield words, plainest.model_copy(update={"epsilon": enough})
 
 
@@ -157,16 +147,16 @@ def _plainer(question: Any) -> Iterator[tuple[str, Any]]:
     if isinstance(question, FleetTableQuestion) and len(question.tables) > 1:
         for name in question.tables:
             changed = question.model_copy(update={"tables": [name], "shares": None})
-            yield f"with only {TABLE_NAMES[name]}", changed
+            yield f"{TABLE_NAMES[name]} only", changed
     if _faces(question) and question.sectors > 4:
-        yield "with 4 sectors", question.model_copy(update={"sectors": 4})
+        yield "4 sectors", question.model_copy(update={"sectors": 4})
     if getattr(question, "group_by", None) is not None:
         yield (
-            "with the whole fleet instead of groups",
+            "the whole fleet, no groups",
             question.model_copy(update={"group_by": None}),
         )
     if len(_percents(question)) > 1:
-        yield "with only the median", question.model_copy(update={"percents": [50]})
+        yield "the median only", question.model_copy(update={"percents": [50]})
 
 
 def _plainest(question: Any) -> Any:
@@ -189,13 +179,13 @@ def _words_of(question: Any, plainest: Any) -> str:
     if isinstance(question, FleetTableQuestion):
         (name,) = plainest.tables
         if list(question.tables) != [name]:
-            said.append(f"only {TABLE_NAMES[name]}")
+            said.append(f"{TABLE_NAMES[name]} only")
         if name == "sectors" and question.sectors > 4:
             said.append("4 sectors")
     if getattr(question, "group_by", None) is not None:
-        said.append("the whole fleet instead of groups")
+        said.append("the whole fleet, no groups")
     if isinstance(question, QuantilesQuestion) and len(question.percents) > 1:
-        said.append("only the median")
+        said.append("the median only")
     return ", ".join(said)
 
 

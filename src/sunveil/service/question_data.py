@@ -11,7 +11,6 @@ from pathlib import Path
 from typing import Any, Generic, TypeVar
 
 from sunveil.errors import SourceError
-from sunveil.estimates.inference_options import FleetSettings
 from sunveil.estimates.read_write import FleetRows, read_fleet
 from sunveil.fleet.blocks import record_span
 from sunveil.fleet.open import HeldRecord, open_records, site_records
@@ -125,9 +124,8 @@ def _placed(
 ) -> tuple[list[Record], dict[str, Site]]:
     """Return the records of a fleet, and where each is."""
     # Systems of one weather cell share its centre, and so one sky.
-    settings = FleetSettings(meters=options)
     with tempfile.TemporaryDirectory() as work:
-        fleet = open_records(meters, table, Path(work), settings=settings, workers=1)
+        fleet = open_records(meters, table, Path(work), reading=options, workers=1)
         found = [each for part in fleet.plan.parts for each in fleet.of(part)]
     held = [each for each in found if isinstance(each, HeldRecord)]
     times = Counter(each.number for each in held)

@@ -12,14 +12,12 @@ from sunveil.publication.published_tables import ErrorVerdict, verdict_on, worst
 
 SMALLEST_EPSILON, LARGEST_EPSILON = 0.01, 20.0
 
-
 Epsilon = Annotated[
     float,
     Field(
         ge=SMALLEST_EPSILON, le=LARGEST_EPSILON, description="Privacy loss ε of the whole answer."
     ),
 ]
-
 
 GroupBy = Annotated[
     str | None,
@@ -28,7 +26,6 @@ GroupBy = Annotated[
         description="Public column that divides the fleet, as the dataset lists it; null for all.",
     ),
 ]
-
 
 Clip = Annotated[
     float | None,
@@ -40,7 +37,6 @@ Clip = Annotated[
     ),
 ]
 
-
 Largest = Annotated[
     float | None,
     Field(
@@ -51,11 +47,9 @@ Largest = Annotated[
     ),
 ]
 
-
 TableName = Literal[
     "counts", "planes", "sectors", "tilts", "capacities", "mounts", "totals", "quantiles"
 ]
-
 
 TABLES: tuple[TableName, ...] = get_args(TableName)
 
@@ -146,7 +140,6 @@ Question = Annotated[
     Field(discriminator="kind"),
 ]
 
-
 KINDS: tuple[type[_Question], ...] = (
     FleetTableQuestion,
     TotalsQuestion,
@@ -155,44 +148,49 @@ KINDS: tuple[type[_Question], ...] = (
     SystemsQuestion,
 )
 
-
 TITLES = {
     "fleet-table": "Fleet table",
-    "totals": "Totals by group",
-    "quantiles": "Quantiles",
+    "totals": "Total capacity",
+    "quantiles": "Percentiles",
     "synthetic": "Synthetic table",
     "systems": "Single systems",
 }
 
+_TABLE_TITLES = {
+    "counts": "systems by direction, tilt and capacity",
+    "planes": "systems by direction and tilt",
+    "sectors": "systems by direction",
+    "tilts": "systems by tilt",
+    "capacities": "systems by capacity",
+    "mounts": "systems by mounting",
+    "totals": "total capacity",
+    "quantiles": "percentiles",
+}
+
+
+def answer_title(question: Question) -> str:
+    """Return the title of the answer, such as `Systems by direction; total capacity, by feeder`."""
+    title = TITLES[question.kind]
+    if isinstance(question, FleetTableQuestion):
+        title = "; ".join(_TABLE_TITLES[name] for name in question.tables)
+        title = title.replace("; systems by", "; by")
+    elif isinstance(question, QuantilesQuestion):
+        title = "percentiles of capacity and tilt"
+    group = getattr(question, "group_by", None)
+    return title[:1].upper() + title[1:] + (f", by {group}" if group else "")
+
 
 @dataclass(frozen=True, slots=True)
 class ExpectedError:
-    """An error to expect, known before anything is spent.
-
-    Parameters
-    ----------
-    table, value
-        Which table, and which of its columns.
-    error
-        How large it is. [unit]
-    unit
-        Its unit, such as ``systems`` or ``%``.
-    meaning
-        What kind of error it is, such as the standard deviation of the noise.
-    cost
-        The part of the question's cost that is spent on it, in the promise's measure; None where
-        parts are not told apart, and 0 for what comes with another table.
-    of
-        What the error is judged by, such as what a cell holds on average: public. [unit]
-    """
+    """An error to expect, known before anything is spent."""
 
     table: str
-    value: str
-    error: float
-    unit: str
-    meaning: str
-    cost: float | None = None
-    of: float | None = None
+    value: str  # column of the table
+    error: float  # [unit]
+    unit: str  # such as `systems` or `%`
+    meaning: str  # kind of error, such as the standard deviation of the noise
+    cost: float | None = None  # part of the cost; 0: with another table; None: undivided
+    of: float | None = None  # [unit] what the error is compared with: public
 
     @property
     def verdict(self) -> ErrorVerdict | None:
@@ -202,37 +200,17 @@ class ExpectedError:
 
 @dataclass(frozen=True, slots=True)
 class Advice:
-    """A change of a question that makes its answer better, tried through the planner.
+    """A change of a question that makes its answer better, tried through the planner."""
 
-    Parameters
-    ----------
-    words
-        What to change, such as ``with only sectors``.
-    question
-        The question with the change made.
-    verdict
-        The worst verdict on what it would buy.
-    affordable
-        Whether what is left holds it.
-    """
-
-    words: str
-    question: Question
-    verdict: ErrorVerdict
+    words: str  # what to change, such as `with only sectors`
+    question: Question  # with the change made
+    verdict: ErrorVerdict  # the worst on what it would buy
     affordable: bool = True
 
 
 @dataclass(frozen=True, slots=True)
 class Suggestion:
-    """A first question, which tells as much as there is for a small part of a share.
-
-    Parameters
-    ----------
-    question
-        The question.
-    verdict
-        The worst verdict on what it would buy; None where nothing is known.
-    """
+    """A first question, which tells as much as there is for a small part of a share."""
 
     question: Question
     verdict: ErrorVerdict | None
@@ -240,21 +218,9 @@ class Suggestion:
 
 @dataclass(frozen=True, slots=True)
 class QuestionPlan:
-    """What a question would cost and the errors to expect; nothing has been spent.
+    """What a question would cost and the errors to expect; nothing has been spent."""
 
-    Parameters
-    ----------
-    cost
-        In the promise's measure; 0 where the answer is there already.
-    kept
-        Whether it was answered before.
-    expected
-        The errors to expect.
-    advice
-        Changes that would make the answer better, best first; none where it is useful.
-    """
-
-    cost: float
+    cost: float  # in the promise's measure; 0 for an answer that is kept
     kept: bool
     expected: tuple[ExpectedError, ...]
     advice: tuple[Advice, ...] = ()
@@ -267,15 +233,7 @@ class QuestionPlan:
 
 @dataclass(frozen=True, slots=True)
 class Answered:
-    """The answer of a question, kept as a release.
-
-    Parameters
-    ----------
-    release
-        The id that it is found by.
-    fresh
-        Whether it was drawn now, rather than found.
-    """
+    """The answer of a question, kept as a release."""
 
     release: str
     fresh: bool
@@ -283,17 +241,7 @@ class Answered:
 
 @dataclass(frozen=True, slots=True)
 class ReleaseFile:
-    """A file of a release.
-
-    Parameters
-    ----------
-    name
-        Its name, such as ``totals.csv``.
-    media_type
-        Its MIME type.
-    content
-        Its bytes.
-    """
+    """A file of a release."""
 
     name: str
     media_type: str
@@ -309,15 +257,7 @@ class NotServed(QuestionRefused):
 
 
 class OverBudget(QuestionRefused):
-    """The promise, or the analyst's share of it, does not hold the question.
-
-    Parameters
-    ----------
-    message
-        What is wrong, in one sentence.
-    requested, remaining
-        In the promise's measure.
-    """
+    """The promise, or the analyst's share of it, does not hold the question."""
 
     def __init__(self, message: str, *, requested: float, remaining: float) -> None:
         super().__init__(message)
@@ -332,48 +272,16 @@ class Broker(Protocol):
     """What answers questions of analysts: charges, draws and keeps."""
 
     def plan(self, dataset: str, question: Question, *, analyst: str) -> QuestionPlan:
-        """Return what a question would cost, or refuse it; spend nothing.
-
-        Parameters
-        ----------
-        dataset
-            Its name.
-        question
-            What would be asked.
-        analyst
-            Whose share would be charged.
-        """
+        """Return what a question would cost, or refuse it; spend nothing."""
 
     def at_hand(self) -> bool:
         """Whether what plans is loaded, so that a page that can do without need not wait."""
 
     def suggest(self, dataset: str, kind: str, *, analyst: str) -> Suggestion:
-        """Return a first question of a kind that tells something for a twentieth of the share.
-
-        Parameters
-        ----------
-        dataset
-            Its name.
-        kind
-            Which kind of question.
-        analyst
-            Whose share it is a twentieth of.
-        """
+        """Return a first question of a kind that tells something for a twentieth of the share."""
 
     def ask(self, dataset: str, question: Question, *, analyst: str, key: str) -> Answered:
-        """Answer a question: charge it, draw it and keep it, or find the kept answer.
-
-        Parameters
-        ----------
-        dataset
-            Its name.
-        question
-            What is asked.
-        analyst
-            Whose share is charged.
-        key
-            The idempotency key: the same key and question give the same answer, charged once.
-        """
+        """Answer a question: charge it, draw it and keep it, or find the kept answer."""
 
     def file_at_hand(self, release: str, name: str) -> ReleaseFile | None:
         """Return a file of a release if it is in memory."""
@@ -388,10 +296,4 @@ class Broker(Protocol):
         """Return whether a charge has no answer: it is being drawn on, or was cut short."""
 
     def recover(self, *, after: float = ...) -> None:
-        """Finish what was paid and cut short.
-
-        Parameters
-        ----------
-        after
-            How old a request is at least. [s]
-        """
+        """Finish what was paid and cut short."""

@@ -15,25 +15,18 @@ from sunveil.errors import ParameterError
 
 CURATOR, AUDITOR, ANALYST, GUEST = "curator", "auditor", "analyst", "guest"
 
-
 # From the one who may most to the one who may least.
 ROLES = (CURATOR, AUDITOR, ANALYST)
-
 
 # Of an account of single sign-on whose provider gives it none any more.
 NONE = "none"
 
-
 # The console is for curators and auditors, the portal for analysts.
 CONSOLE, PORTAL = "curator", "analyst"
 
-
 # Reading releases; and also planning and asking, which spends.
 READ, ASK = "read", "ask"
-
-
 SCOPES = (READ, ASK)
-
 
 ABOUT = {
     CURATOR: "adds data, makes promises, gives shares, manages accounts",
@@ -77,7 +70,6 @@ GRANTS = {
     "analyst": (ANALYST, ASK),
     "reader": (ANALYST, READ),
 }
-
 
 KEYS = {
     "": {"address", "local", "provider", "claims", "roles"},
@@ -234,13 +226,8 @@ class ReadingLimits:
 
 
 Address = IPv4Address | IPv6Address
-
-
 Network = IPv4Network | IPv6Network
-
-
 LOOPBACK: tuple[Network, ...] = (ip_network("127.0.0.0/8"), ip_network("::1/128"))
-
 
 # One customer of a network provider has all addresses of such a network, so limits are for it.
 HOUSEHOLD_BITS = 64
@@ -293,14 +280,10 @@ def limit_key(address: str) -> str:
 
 
 LOCAL_NAMES = ("localhost", "127.0.0.1", "[::1]")
-
-
 LOG_FORMATS = ("text", "json")
-
 
 # The part of a machine's memory that inference may take, so that the service itself goes on.
 MACHINE_SHARE = 0.75
-
 
 # By kind of question: an answer takes a whole multiple of this, so that its time tells nothing. [s]
 ANSWER_SECONDS: Mapping[str, float] = {

@@ -100,21 +100,12 @@ def go_home(request: Request, role: str, cookie: str) -> Response:
 
 
 router = public_router()
-
-
 analyst_logout_router = analyst_router()
-
-
 console_logout_router = console_router()
-
 
 # a database takes no text with a zero in it
 ShortText = Annotated[str, Form(max_length=400, pattern=r"^[^\x00]*$")]
-
-
 PAGES = {CONSOLE: "curator_login.html", PORTAL: "analyst/login.html"}
-
-
 NO_LOCAL = "Passwords are switched off here: sign in through the provider."
 
 
@@ -313,11 +304,7 @@ def _log_out(request: Request) -> Response:
 
 
 analyst_side = analyst_router()
-
-
 console_side = console_router()
-
-
 DAY_CHOICES = (7, 30, DAYS, 180, MOST_DAYS)
 
 
@@ -380,14 +367,8 @@ def end_all(request: Request) -> Response:
 
 
 both("/account", page, method="GET")
-
-
 both("/account/password", change_password)
-
-
 both("/account/sessions/end-others", end_others)
-
-
 both("/account/sessions/end-all", end_all)
 
 

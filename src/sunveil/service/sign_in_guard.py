@@ -17,11 +17,8 @@ from sunveil.service.passwords_and_tokens import Attempt, SignInLimits
 # What a sign-in that was refused is answered with.
 REFUSED = (401, 403, 404)
 
-
 # How long a browser stays known. [s]
 DEVICE_SECONDS = 180 * 24 * 3600
-
-
 Outcome = Callable[[Response], None]
 
 

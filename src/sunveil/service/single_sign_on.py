@@ -186,16 +186,13 @@ def _plain(text: str) -> str:
 # How long one answer of the provider may take, and how far its clock may be off. [s]
 TIMEOUT_SECONDS, LEEWAY_SECONDS = 10.0, 60
 
-
 # After so long, addresses and keys are asked for again. [s]
 METADATA_SECONDS = 3600.0
-
 
 ALGORITHMS = (
     "RS256", "RS384", "RS512", "PS256", "PS384", "PS512", "ES256", "ES384", "ES512", "EdDSA",
     "Ed25519",
 )  # fmt: skip
-
 
 NEEDED = ("authorization_endpoint", "token_endpoint", "jwks_uri")
 
@@ -330,8 +327,6 @@ def _client(settings: OidcSettings) -> _Client:
 
 
 router = public_router("/oidc")
-
-
 LONGEST = 4000
 
 

@@ -65,7 +65,6 @@ def options_from(stated: Mapping[str, str]) -> MeterOptions:
 
 PARQUET = (".parquet", ".pq")
 
-
 # What the reader of meters takes. An empty file is a system without readings.
 READ = frozenset(
     {
@@ -80,8 +79,8 @@ READ = frozenset(
     }
 )
 
-
 TABLE = "the table of systems"
+HEADER = 65_536  # [bytes] longest header that is looked at for places
 
 
 @dataclass(frozen=True, slots=True)
@@ -210,21 +209,36 @@ def _place_systems(given: Sequence[ReceivedFile], meters: Path, into: Path) -> P
             raise UploadRefused("the table of systems is CSV, Parquet or .xlsx; send one of these")
         os.link(given[0].path, into / f"systems{suffix}")
         return into / f"systems{suffix}"
-    every = [path for path in meters.rglob("*") if path.suffix.lower() in SYSTEMS]
-    among = [path for path in every if path.stem.lower() == "systems"]
+    files = [path for path in meters.rglob("*") if path.is_file()]
+    tables = [path for path in files if path.suffix.lower() in SYSTEMS]
+    among = [path for path in tables if path.stem.lower() == "systems"]
     if len(among) > 1:
         raise UploadRefused("several files are named systems; choose one as the table of systems")
-    if not among:
+    if not among and len(files) > 1:
+        among = list(filter(_has_places, tables))
+    if len(among) != 1:  # readings may have columns of places, too
         return None
     target = into / f"systems{among[0].suffix.lower()}"
     os.rename(among[0], target)
     return target
 
 
+def _has_places(path: Path) -> bool:
+    """Return whether a header names latitude and longitude, as that of a table of systems does."""
+    try:
+        if kind_of(path) is FileKind.PARQUET:
+            names: Sequence[str] = pq.read_schema(path).names
+        else:
+            with path.open("rb") as file:
+                names = re.split("[,;\t]", file.readline(HEADER).decode("utf-8-sig", "replace"))
+    except (pa.ArrowException, OSError):
+        return False
+    known = {name.strip().strip("\"'").casefold() for name in names}
+    return bool(known & {"latitude", "lat"}) and bool(known & {"longitude", "lon", "lng", "long"})
+
+
 # Systems that are no further apart have one place. [degrees]
 ONE_PLACE_DEGREES = 0.2
-
-
 MOST_NAMED = 5
 
 
@@ -241,8 +255,8 @@ def take_in(
     table = upload.systems
     if table is None and place is None:
         raise UploadRefused(
-            "no table of systems was sent; choose one, name it systems.csv among the files, or give"
-            " the latitude and longitude of all systems"
+            "no table of systems was found among the files; add one with system_id, latitude and"
+            " longitude, or give the latitude and longitude of all systems"
         )
     if table is None or place is not None:
         assert place is not None
@@ -338,13 +352,9 @@ def _left_out_words(names: Sequence[str]) -> str:
 # So many systems of Parquet files are read closely.
 CLOSELY = 192
 
-
 # So many names are listed where ids do not match, and so many reasons and notes.
 LISTED = 20
-
-
 Tell = Callable[[int, int], None]
-
 
 # A system's name, and what its files give of it, with how they are read.
 Found = tuple[str, RawSystem | MeterError, MeterOptions]

@@ -17,8 +17,6 @@ from sunveil.service.settings import ReadingLimits
 
 # Times between two lines of progress. [s]
 PAUSE = 0.2
-
-
 REFUSED, TOO_MUCH = 2, 3
 
 

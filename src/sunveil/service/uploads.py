@@ -34,10 +34,7 @@ class UploadTooLarge(UploadRefused):
 
 
 LONGEST = 150
-
-
 DEEPEST = 8
-
 
 # Neither separators nor what a shell or a reader of many files takes for a pattern.
 PLAIN = re.compile(r"[\w=+,() -][\w.=+,() -]*")
@@ -113,22 +110,16 @@ def list_below(data: Path, *, most: int = 200) -> list[str]:
 # Tables of systems are among these.
 SYSTEMS = (".csv", ".tsv", ".txt", ".parquet", ".pq", ".xlsx", ".xlsm")
 
-
 # What packs one file. Without a second ending, its content alone says what it is.
 PACKINGS = (".gz", ".bz2", ".xz", ".lzma")
-
 
 _DOCUMENTS = (
     *(".md", ".rst", ".html", ".htm", ".pdf", ".doc", ".docx", ".log", ".svg", ".png", ".jpg"),
     *(".jpeg", ".yaml", ".yml", ".toml", ".ini", ".cfg", ".geojson"),
 )
 
-
 _PAPERS = ("readme", "license", "licence", "copying", "notice", "changelog")
-
-
 _LITTER = (".ds_store", "thumbs.db", "desktop.ini")
-
 
 # What a simulated fleet brings beside its readings: what is true of it is no input.
 _SIMULATED = ("truth.parquet", "fleet.json")
@@ -158,7 +149,6 @@ def placed_name(path: PurePosixPath) -> PurePosixPath:
 
 
 PREFIX = ".upload-"
-
 
 # Files of refused uploads, and how long they wait for a second try. [s]
 KEPT, WAIT_SECONDS = ".kept-", 24 * 3600.0
@@ -224,8 +214,6 @@ def check_disk_space(folder: Path, needed: int, *, spare: int) -> None:
 
 # What is still taken off the network, and thrown away, so that a browser hears the refusal. [bytes]
 DRAINED = 64 * 1024 * 1024
-
-
 Fields = dict[str, str]
 
 

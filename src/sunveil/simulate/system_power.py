@@ -242,7 +242,7 @@ def simulate_fleet(
 ) -> Iterator[tuple[SystemTruth, pd.Series, Weather]]:
     """Yield systems drawn like a real fleet, their readings, and a satellite's weather.
 
-    Systems come site by site, so that one sky at a time is kept; systems of a site share it.
+    Systems come site by site and share the sky of their site.
 
     Parameters
     ----------

@@ -79,7 +79,7 @@ def get_weather(
     cache: WeatherCache | None = None,
     **options: Any,
 ) -> Weather:
-    """Return the weather at a site over a span, from wherever it is to come.
+    """Return the weather at a site over a span, from any source.
 
     Parameters
     ----------

@@ -86,9 +86,9 @@ class Weather:
     wind_speed
         Wind speed. [m/s]
     source
-        Where the values come from, for the record: ``"clearsky"``, ``"nsrdb"``, a file name.
+        Source of the values: ``"clearsky"``, ``"nsrdb"``, a file name.
     clear
-        True when the values are what a cloudless sky would give, whatever the real sky did.
+        True for a clear-sky model, whatever the real sky did.
     typical
         True for a typical year, made of months of different real years: its times carry
         one stand-in year, and :func:`sunveil.weather.covering` lays it over real years.

@@ -48,10 +48,7 @@ from sunveil.service.page_rendering import identity_of
 from sunveil.service.questions import Answered, Question
 
 router = api_router()
-
-
 ALWAYS = (400, 401, 413, 422, 429, 500)
-
 
 Key = Annotated[
     str,
@@ -62,7 +59,6 @@ Key = Annotated[
         " charged once.",
     ),
 ]
-
 
 QuestionInBody = Annotated[
     Question,
@@ -204,7 +200,6 @@ def _promise_fields(fields: dict[str, Any]) -> dict[str, Any]:
 
 reading_router = api_router()
 
-
 FILES = (
     "text/csv",
     "application/vnd.apache.parquet",
@@ -260,8 +255,6 @@ async def suggestions(request: Request, dataset: Name) -> SuggestionsBody:
 
 
 description_router = public_router("/api/v1")
-
-
 REFERENCE = "#/components/schemas/{model}"
 
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import hashlib
 import json
-import math
 from collections.abc import Awaitable, Callable
 from typing import Any
 from urllib.parse import urlencode
@@ -16,9 +15,7 @@ from starlette.responses import Response
 
 from sunveil.errors import LedgerError
 from sunveil.ledger.hash_chain import canonical
-from sunveil.ledger.promises import Promise
-from sunveil.privacy.guarantees import Days, System
-from sunveil.publication.published_tables import ErrorVerdict
+from sunveil.publication.published_tables import ErrorVerdict, worst
 from sunveil.service.analyst.releases import SharedDataset
 from sunveil.service.answer_padding import draws_held, pad_duration
 from sunveil.service.authentication import check_rate, require_scope
@@ -41,17 +38,7 @@ QUICK_KINDS = ("fleet-table", "totals", "quantiles")
 
 
 async def make_plan(request: Request, dataset: str, question: Question) -> QuestionPlan:
-    """Return what a question would cost, or refuse it; spend nothing.
-
-    Parameters
-    ----------
-    request
-        What asks, with the analyst who has logged in.
-    dataset
-        The dataset's name.
-    question
-        What would be asked.
-    """
+    """Return what a question would cost, or refuse it; spend nothing."""
     service, analyst = service_of(request), identity_of(request).who
     require_scope(identity_of(request), ASK)
     check_rate(service.limits.asks.take(analyst))
@@ -62,15 +49,7 @@ async def make_plan(request: Request, dataset: str, question: Question) -> Quest
 
 
 async def make_suggestion(request: Request, dataset: str, kind: str) -> Suggestion:
-    """Return a first question of a kind that tells something for a twentieth of the share.
-
-    Parameters
-    ----------
-    request
-        What asks, with the analyst who has logged in.
-    dataset, kind
-        The dataset's name, and the kind of question.
-    """
+    """Return a first question of a kind that tells something for a twentieth of the share."""
     service, analyst = service_of(request), identity_of(request).who
     try:
         return await run_in_threadpool(service.broker.suggest, dataset, kind, analyst=analyst)
@@ -79,17 +58,7 @@ async def make_suggestion(request: Request, dataset: str, kind: str) -> Suggesti
 
 
 def first_questions(service: Service, analyst: str, found: SharedDataset) -> list[Suggestion]:
-    """Return a first question for each kind whose errors are known without reading meters.
-
-    Parameters
-    ----------
-    service
-        The running service.
-    analyst
-        Who would ask.
-    found
-        The dataset.
-    """
+    """Return a first question for each kind whose errors are known without reading meters."""
     kinds = [kind for kind in found.served.kinds if kind in QUICK_KINDS]
     try:
         return [service.broker.suggest(found.name, kind, analyst=analyst) for kind in kinds]
@@ -98,13 +67,7 @@ def first_questions(service: Service, analyst: str, found: SharedDataset) -> lis
 
 
 def first_question(service: Service, analyst: str, found: SharedDataset) -> Suggestion | None:
-    """Return the best of the first questions, or None where none is offered.
-
-    Parameters
-    ----------
-    service, analyst, found
-        As for :func:`first_questions`.
-    """
+    """Return the best of the first questions, or None where none is offered."""
     suggested = [each for each in first_questions(service, analyst, found) if each.verdict]
     order = list(ErrorVerdict)
     return min(
@@ -126,15 +89,6 @@ async def put_question(
     came in until the response is ready: drawn, kept, taken up, refused, or gone wrong. The draw
     itself is held too, so that whoever waits for it learns no more (``security/padding.py`` has the
     rule). What was refused before has waited for nothing.
-
-    Parameters
-    ----------
-    request
-        What asks.
-    dataset, question, key
-        As for :meth:`~sunveil.service.questions.Broker.ask`.
-    respond
-        Makes the response from the answer.
     """
     service, analyst = service_of(request), identity_of(request).who
     require_scope(identity_of(request), ASK)
@@ -171,114 +125,133 @@ def refusal(error: QuestionRefused | LedgerError) -> Problem:
         return Problem(409, words, slug="key-reused")
     if isinstance(error, QuestionRefused):
         return Problem(422, words)
-    return Problem(503, "The ledger cannot be written at the moment; ask again later.")
+    return Problem(503, "The ledger cannot be written at present. Ask again later.")
 
 
 ABOUT = {
-    "fleet-table": "How many systems face which way, how steep they are and how large. You choose"
-    " the tables, and the whole ε goes to these.",
-    "totals": "Total and mean capacity of the fleet, or of each public group.",
-    "quantiles": "The capacity and the tilt that a quarter, half or any other share of the systems"
-    " stay below.",
-    "synthetic": "A table of invented systems that, taken together, resemble the fleet.",
-    "systems": "One row for each system under a random name, with the error to expect.",
+    "fleet-table": "Counts of systems by direction, tilt and capacity, and totals. ε is divided"
+    " among the tables you choose.",
+    "totals": "Total and mean DC capacity of the fleet or of each public group.",
+    "quantiles": "Percentiles of capacity and tilt, such as the median.",
+    "synthetic": "A table of invented systems with the same statistics as the fleet.",
+    "systems": "One row per system under a random name: azimuth, tilt and capacity, with noise.",
 }
-
 
 # How pages call the fields of a question.
 FIELD_WORDS = {
-    "group_by": "Divided by",
+    "group_by": "Groups",
     "tables": "Tables",
     "shares": "Shares of ε",
-    "sectors": "Sectors of the compass",
-    "clip_kw": "Largest capacity counted in totals",
-    "largest_kw": "No system larger than",
+    "sectors": "Compass sectors",
+    "clip_kw": "Cap on capacity in totals",
+    "largest_kw": "Largest system",
     "percents": "Percentiles",
 }
 
-
-# Median errors of net meters of real homes with neighbours' loads, from docs/measured.md
-# (`python -m benchmarks.net`), rounded up. [degrees, degrees, %]
+# Median errors of estimates from net meters of real homes with neighbours' loads: docs/measured.md,
+# `python -m benchmarks.net`, rounded up. [degrees, degrees, %]
 NET_AZIMUTH, NET_TILT, NET_CAPACITY = 5, 2, 4
 
+MOST_PERCENT = 1000  # larger errors are shown as "more than"
 
-# What can be bought of a fleet, in the order that it is offered in.
+# Tables of a fleet, in the order of the form.
 TABLE_WORDS = {
-    "counts": "Sector, tilt and capacity together, and the tables below it added up",
-    "planes": "Sector and tilt",
-    "sectors": "Sectors alone",
-    "tilts": "Tilts alone",
-    "capacities": "Capacities alone",
-    "mounts": "What modules stand on: one plane, two planes or a tracker",
+    "counts": "Direction, tilt and capacity combined, with the sums of each",
+    "planes": "Direction and tilt combined",
+    "sectors": "Direction",
+    "tilts": "Tilt",
+    "capacities": "Capacity class",
+    "mounts": "Mounting: one plane, two planes, tracker",
     "totals": "Total and mean capacity",
-    "quantiles": "Quantiles of capacity and tilt",
+    "quantiles": "Percentiles of capacity and tilt",
+}
+
+COLUMN_WORDS = {
+    "total_kw": "Total capacity",
+    "cut_kw": "Capacity above the cap, left out",
+    "surface_azimuth": "Azimuth",
+    "surface_tilt": "Tilt",
+    "dc_capacity_kw": "Capacity",
 }
 
 
-def net_sentence(net: int, systems: int | None) -> str:
-    """Return what net meters mean for answers, as a sentence; nothing where there are none.
+def error_lines(expected: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    """Return the expected errors of a plan as a page shows them: name, error and verdict."""
+    return [
+        {
+            "name": _result_name(each["table"], each["value"]),
+            "error": _error_words(each),
+            "verdict": each["verdict"],
+            "cost": each["cost"],
+            "meaning": each["meaning"][:1].upper() + each["meaning"][1:],
+        }
+        for each in expected
+    ]
 
-    Parameters
-    ----------
-    net, systems
-        How many systems are declared to have net meters, and how many there are: public.
-    """
+
+def _result_name(table: str, value: str) -> str:
+    if value == "systems":
+        return TABLE_WORDS[table]
+    name = COLUMN_WORDS.get(value, value.replace("_", " ").capitalize())
+    return f"Percentiles of {name[:1].lower()}{name[1:]}" if table == "quantiles" else name
+
+
+def _error_words(each: dict[str, Any]) -> str:
+    error, unit, of = each["error"], each["unit"], each["compared_with"]
+    if unit == "places":
+        words = f"Rank error: {error:,.3g}"
+        return words if of is None else f"{words} of {of:,.0f} systems"
+    if unit.startswith("%") and error > MOST_PERCENT:
+        return f"more than {MOST_PERCENT}%"
+    if each["value"] == "cut_kw":
+        return f"{error:.2g}%"
+    number = f"±{error:,.0f}" if error >= 100.0 else f"±{error:.3g}"
+    words = number + (unit if unit in ("%", "°") else f" {unit}")
+    return f"{words}, average count {of:,.3g}" if unit == "systems" and of else words
+
+
+def part_verdicts(expected: list[dict[str, Any]]) -> list[tuple[str, ErrorVerdict]]:
+    """Return the verdict on each table or column that a question pays for."""
+    parts: dict[str, list[ErrorVerdict | None]] = {}
+    for each, line in zip(expected, error_lines(expected), strict=True):
+        if each["cost"] != 0.0:
+            parts.setdefault(line["name"], []).append(each["verdict"])
+    found = [(name, worst(verdicts)) for name, verdicts in parts.items()]
+    return [(name, verdict) for name, verdict in found if verdict is not None]
+
+
+def net_sentence(net: int, systems: int | None) -> str:
+    """Return what net meters mean for answers, as a sentence; nothing where there are none."""
     if not net:
         return ""
     which = "All systems" if net == systems else f"{net:,} of the systems"
-    meters = f"{which} have net meters, which read"
+    meters = f"{which} have net meters, which measure"
     if net == 1:
-        meters = "One of the systems has a net meter, which reads"
-    errors = f"{NET_AZIMUTH}° of azimuth, {NET_TILT}° of tilt and {NET_CAPACITY}% of capacity"
+        meters = "One of the systems has a net meter, which measures"
+    errors = f"{NET_AZIMUTH}° in azimuth, {NET_TILT}° in tilt and {NET_CAPACITY}% in capacity"
     return (
-        f"{meters} generation less a household’s load. What is inferred from a net meter is one"
-        f" plane, and errs more than from a meter of the generation: typically by {errors}, beside"
-        " the noise of an answer. What households use is never told."
+        f"{meters} generation minus household consumption. Their estimates describe a single plane"
+        f" and are less exact: the typical error is {errors}, in addition to the privacy noise."
+        " Household consumption is never published."
     )
 
 
-def promise_sentences(promise: Promise) -> list[str]:
-    """Return a promise as sentences for an analyst."""
-    unit = promise.unit
-    if isinstance(unit, System):
-        whom = "Everything that one household’s meter has ever recorded"
-    elif isinstance(unit, Days):
-        days = "any one day" if unit.k == 1 else f"any {unit.k} days"
-        whom = f"What one household’s meter has recorded on {days}"
+def guarantee_words(body: dict[str, Any]) -> str:
+    """Return the guarantee of a release, such as `ε = 1, pure differential privacy, per system`."""
+    given = body["guarantee"]
+    if given["kind"] == "concentrated":
+        amount = f"ρ = {given['rho']:g}, zero-concentrated differential privacy"
+    elif given["delta"]:
+        amount = f"ε = {given['epsilon']:g}, δ = {given['delta']:g}, differential privacy"
     else:
-        readings = "any one reading" if unit.k == 1 else f"any {unit.k} readings"
-        whom = f"What one household’s meter has recorded in {readings}"
-    factor = float(f"{math.exp(promise.epsilon):.3g}")
-    changes = (
-        f"{whom} changes the probability of anything that is published here by a factor of at most"
-        f" {factor:,.7g} (ε = {promise.epsilon:g}), over all answers together."
-    )
-    if promise.delta:
-        changes = (
-            f"{whom} changes the probability of any set of answers, all answers together, to at"
-            f" most {factor:,.7g} times (ε = {promise.epsilon:g}) what it would be otherwise, plus"
-            f" {promise.delta:g}."
-        )
-    said = [
-        changes,
-        "Once this much is spent, no further question is answered: the promise is never raised.",
-    ]
-    if promise.conditional:
-        said.append(
-            "For these methods it depends on an assumption about the data:"
-            f" {', '.join(promise.conditional)}."
-        )
-    return said
+        amount = f"ε = {given['epsilon']:g}, pure differential privacy"
+    kind, _, count = body["unit"].partition(":")
+    unit = "system" if kind == "system" else f"{count} {kind} of a system"
+    return f"{amount}, per {unit.replace('1 days', 'day').replace('1 readings', 'reading')}."
 
 
 def cut_sentences(tables: list[dict[str, Any]]) -> list[str]:
-    """Return what holding capacities at a limit leaves out of totals, as sentences.
-
-    Parameters
-    ----------
-    tables
-        The tables of a release, as it holds them: published.
-    """
+    """Return what holding capacities at a limit leaves out of totals, as sentences."""
     totals = next((table for table in tables if table["name"] == "totals"), None)
     if totals is None or not totals["rows"]:
         return []
@@ -289,25 +262,21 @@ def cut_sentences(tables: list[dict[str, Any]]) -> list[str]:
         if name in names
     }
     held = f"{totals['rows'][0][names.index('held_at_kw')]:g} kW"
-    said = f"In totals, each system counts with at most {held}; what it has above is left out."
+    said = f"Totals count at most {held} of each system; capacity above this cap is left out."
     if "cut_kw" in sums:
-        missing = f"about {sums['cut_kw']:,.0f} kW in all"
+        missing = f"about {sums['cut_kw']:,.0f} kW"
         return [
             said,
-            f"In public mixes of systems this makes totals too low by {missing} on average; the"
-            " stated errors include it.",
+            f"For typical fleets this lowers the total by {missing}; the stated error includes it.",
         ]
     if "cut_at_most_kw" in sums:
         most = f"{sums['cut_at_most_kw']:,.0f} kW"
-        return [said, f"By the drawn classes of capacity this is at most {most} in all."]
-    return [said, "How much that is, is not known: this limit was given, and not chosen."]
+        return [said, f"Judged by the noisy capacity classes, at most {most} are left out."]
+    return [said, "The cap was set in the question; the excluded capacity is not estimated."]
 
 
 QUESTIONS: TypeAdapter[Question] = TypeAdapter(Question)
-
-
 FIELDS = ("epsilon", "group_by", "sectors", "clip_kw", "largest_kw", "percents", "tables")
-
 
 EMPTY = {
     "epsilon": "",
@@ -335,15 +304,7 @@ def fields_of(question: Question) -> dict[str, str]:
 
 
 def given_fields(form: Any, usual: dict[str, str]) -> dict[str, str]:
-    """Return the fields of a form as texts, with what is meant when they are left out.
-
-    Parameters
-    ----------
-    form
-        Query or body, as starlette has it.
-    usual
-        What is meant where nothing was sent.
-    """
+    """Return the fields of a form as texts, with what is meant when they are left out."""
     # boxes that are ticked come one by one; where the form was sent, none is none
     ticked = ",".join(map(str, form.getlist("tables")))
     given = {name: str(form.get(name, usual[name]))[:200] for name in FIELDS}
@@ -351,15 +312,7 @@ def given_fields(form: Any, usual: dict[str, str]) -> dict[str, str]:
 
 
 def question_of(kind: str, given: dict[str, str]) -> Question:
-    """Return the question that a form means, or say what is wrong with it.
-
-    Parameters
-    ----------
-    kind
-        Which kind of question.
-    given
-        The fields of its form.
-    """
+    """Return the question that a form means, or say what is wrong with it."""
     fields: dict[str, Any] = {"kind": kind, "epsilon": given["epsilon"]}
     if kind in ("fleet-table", "totals", "quantiles"):
         fields |= {"group_by": given["group_by"] or None, "clip_kw": given["clip_kw"] or None}
@@ -380,15 +333,7 @@ def question_of(kind: str, given: dict[str, str]) -> Question:
 
 
 def sent_question(text: str, *, kind: str) -> Question:
-    """Return the question that a confirmation carries as JSON, or refuse it.
-
-    Parameters
-    ----------
-    text
-        The question.
-    kind
-        Which kind it must be of.
-    """
+    """Return the question that a confirmation carries as JSON, or refuse it."""
     try:
         found = QUESTIONS.validate_json(text)
     except ValidationError:
@@ -401,7 +346,7 @@ def sent_question(text: str, *, kind: str) -> Question:
 def broken_form() -> Problem:
     """Return the problem of a confirmation that is not as it was sent."""
     return Problem(
-        422, "The confirmation is not complete; go back to the question and confirm it again."
+        422, "The confirmation is incomplete. Go back to the question and confirm it again."
     )
 
 
@@ -414,13 +359,6 @@ def digest_of(dataset: str, edition: str, question: Question) -> str:
     """Return what binds a confirmation to one question about one edition of a dataset.
 
     What a question costs follows from it and from the promise, which never changes.
-
-    Parameters
-    ----------
-    dataset, edition
-        Its name, and the public name of its data.
-    question
-        What was shown.
     """
     text = json.dumps([dataset, edition, text_of(question)])
     return hashlib.sha256(text.encode()).hexdigest()
@@ -455,7 +393,7 @@ def question_words(question: Question) -> list[tuple[str, str]]:
 
 def _value_words(name: str, value: Any) -> str:
     if name == "group_by":
-        return "the whole fleet" if value is None else f"each {value} by itself"
+        return "none: the whole fleet" if value is None else f"by {value}"
     if name == "clip_kw":
         return "chosen privately" if value is None else f"{value:g} kW"
     if name == "largest_kw":

@@ -11,44 +11,28 @@ from sunveil.service.page_rendering import literal
 __all__ = ["CaptionedFigure", "figures_of"]
 
 Table = dict[str, Any]
-
-
 Figure = dict[str, Any]
-
-
 UNKNOWN = "unknown"
-
-
 COMPASS = ("N", "NE", "E", "SE", "S", "SW", "W", "NW")
-
 
 # A value below so many standard deviations of its noise may be noise alone, and is drawn pale.
 SURE = 2.0
-
-
 PALE = 0.28
+NOISE_LEGEND = "pale: indistinguishable from noise"
 
-
-NOISE_LEGEND = "pale: may be noise alone"
+# Groups that share a chart; more get a panel each, so that colours do not repeat.
+MOST_GROUPS = 4
+MOST_PANELS = 24
 
 
 @dataclass(frozen=True, slots=True)
 class CaptionedFigure:
-    """A figure with its caption.
-
-    Parameters
-    ----------
-    id
-        Its name in the page.
-    caption
-        What it shows.
-    made
-        The figure as plotly takes it: ``data`` and ``layout``.
-    """
+    """A figure with its caption, or small figures of many groups with one caption."""
 
     id: str
     caption: str
-    made: Figure
+    made: Figure  # as plotly takes it
+    panels: tuple[tuple[str, Figure], ...] = ()  # of each group
 
 
 def figure(data: list[dict[str, Any]], **layout: Any) -> Figure:
@@ -82,13 +66,6 @@ def grouped(table: Table, first: str) -> dict[str, Table]:
     """Return a table's parts by its public key, or all of it where there is none.
 
     Names of groups come escaped, as figures show them.
-
-    Parameters
-    ----------
-    table
-        The table.
-    first
-        Its first column where it has no key.
     """
     if column_names(table)[0] == first:
         return {"": table}
@@ -101,15 +78,7 @@ def grouped(table: Table, first: str) -> dict[str, Table]:
 
 
 def strength(value: float, deviation: float) -> float:
-    """Return how opaque a value is drawn: pale where it may be noise alone.
-
-    Parameters
-    ----------
-    value
-        As drawn: unbiased.
-    deviation
-        The standard deviation of its noise.
-    """
+    """Return how opaque a value is drawn: pale where it may be noise alone."""
     return 1.0 if abs(value) >= SURE * deviation else PALE
 
 
@@ -120,13 +89,7 @@ def whiskers(deviations: list[float]) -> dict[str, Any]:
 
 
 def noise_legend(kind: str) -> dict[str, Any]:
-    """Return a trace without data whose entry in the legend says what pale means.
-
-    Parameters
-    ----------
-    kind
-        ``bar`` or ``barpolar``: the legend shows a pale one.
-    """
+    """Return a trace without data whose entry in the legend says what pale means."""
     empty: dict[str, Any] = (
         {"x": [None], "y": [None]} if kind == "bar" else {"theta": [None], "r": [None]}
     )
@@ -140,13 +103,9 @@ def noise_legend(kind: str) -> dict[str, Any]:
     }
 
 
-INTERVALS = (
-    "lines reach two standard deviations of the noise to either side, and what is below two is pale"
-)
-
+INTERVALS = "±2 SD of the noise. Pale: indistinguishable from noise"
 
 BLUE = [[0.0, "rgba(0,114,178,0.15)"], [1.0, "rgb(0,114,178)"]]
-
 
 # Pale on light and dark paper alike.
 GREY = [[0.0, "rgba(128,128,128,0.10)"], [1.0, "rgba(128,128,128,0.25)"]]
@@ -155,6 +114,8 @@ GREY = [[0.0, "rgba(128,128,128,0.10)"], [1.0, "rgba(128,128,128,0.25)"]]
 def draw_sectors(table: Table) -> list[CaptionedFigure]:
     """Return systems by sector as a compass rose; what may be noise alone is pale."""
     parts = grouped(table, "sector")
+    if len(parts) > MOST_GROUPS:
+        return _bars(table, "sector", "direction", "Systems by direction")
     traces: list[dict[str, Any]] = []
     for group, part in parts.items():
         rows = [row for row in part["rows"] if row[0] != UNKNOWN]
@@ -183,11 +144,8 @@ def draw_sectors(table: Table) -> list[CaptionedFigure]:
         legend={"orientation": "h", "x": 0, "y": 1.14, "yanchor": "bottom"},
     )
     error = table["rows"][0][-1]
-    shown = f"; {INTERVALS}" if len(parts) == 1 else "; what is below two of them is pale"
-    caption = (
-        "Systems by the sector that they face, each with noise of one standard deviation of"
-        f" {error:.1f} systems{shown}."
-    )
+    shown = INTERVALS if len(parts) == 1 else NOISE_LEGEND.capitalize()
+    caption = f"Systems by direction; SD of the noise {error:.1f} systems. {shown}."
     return [CaptionedFigure("sectors", caption, made)]
 
 
@@ -225,8 +183,8 @@ def draw_planes(table: Table) -> list[CaptionedFigure]:
     )
     error = rows[0][4]
     caption = (
-        f"Systems by sector and tilt, each cell with noise of one standard deviation of {error:.1f}"
-        " systems. Grey cells are below two standard deviations: they may be noise alone."
+        f"Systems by direction and tilt; SD of the noise {error:.1f} systems. Grey:"
+        " indistinguishable from noise (below 2 SD)."
     )
     return [CaptionedFigure("planes", caption, made)]
 
@@ -252,7 +210,7 @@ def _heat(
         "hoverongaps": False,
         "colorbar": {"title": {"text": "systems"}, "thickness": 12},
         "hovertemplate": "%{x}, tilt %{y}°: %{z} systems"
-        + ("" if wanted else ", may be noise alone")
+        + ("" if wanted else ", indistinguishable from noise")
         + "<extra></extra>",
     }
 
@@ -268,46 +226,63 @@ def draw_capacities(table: Table) -> list[CaptionedFigure]:
 
 
 def draw_mounts(table: Table) -> list[CaptionedFigure]:
-    """Return systems by what they stand on as bars."""
-    return _bars(table, "mount", "what modules stand on", "Systems by what they stand on")
+    """Return systems by mounting as bars."""
+    return _bars(table, "mount", "mounting", "Systems by mounting")
 
 
 def _bars(table: Table, label: str, title: str, caption: str) -> list[CaptionedFigure]:
-    """Return the systems in each cell of a table as bars, those of each group beside the others.
-
-    Parameters
-    ----------
-    table
-        The table.
-    label
-        Its column that names the cells.
-    title, caption
-        What is written below the axis, and below the figure.
-    """
+    """Return the systems in each bin as bars: groups side by side, or a panel for each group."""
     parts = grouped(table, label)
-    traces = []
-    for group, part in parts.items():
-        rows = [row for row in part["rows"] if row[0] != UNKNOWN]
-        traces.append(
-            {
-                "type": "bar",
-                "name": group,
-                "x": [literal(row[0]) for row in rows],
-                "y": [row[1] for row in rows],
-                "error_y": whiskers([row[3] for row in rows]),
-                "marker": {"opacity": [strength(row[2], row[3]) for row in rows]},
-                "hovertemplate": "%{x}: %{y} systems<extra></extra>",
-                "showlegend": len(parts) > 1,
-            }
-        )
-    made = figure(
-        [*traces, noise_legend("bar")],
-        xaxis=axis(title, type="category"),
-        yaxis=axis("systems", rangemode="nonnegative"),
-        barmode="group",
-        showlegend=True,
+    bars = {group: _bar_trace(group, part["rows"]) for group, part in parts.items()}
+    layout = {
+        "xaxis": axis(title, type="category"),
+        "yaxis": axis("systems", rangemode="nonnegative"),
+    }
+    if len(parts) > MOST_GROUPS:
+        return [_panels(table["name"], f"{caption}, {INTERVALS}.", bars, layout)]
+    traces = [{**bar, "showlegend": len(bars) > 1} for bar in bars.values()]
+    made = figure([*traces, noise_legend("bar")], barmode="group", showlegend=True, **layout)
+    return [CaptionedFigure(table["name"], f"{caption}, {INTERVALS}.", made)]
+
+
+def _bar_trace(group: str, found: list[list[Any]]) -> dict[str, Any]:
+    rows = [row for row in found if row[0] != UNKNOWN]
+    return {
+        "type": "bar",
+        "name": group,
+        "x": [literal(row[0]) for row in rows],
+        "y": [row[1] for row in rows],
+        "error_y": whiskers([row[3] for row in rows]),
+        "marker": {"opacity": [strength(row[2], row[3]) for row in rows]},
+        "hovertemplate": "%{x}: %{y} systems<extra></extra>",
+    }
+
+
+def _panels(
+    name: str, caption: str, traces: dict[str, dict[str, Any]], layout: dict[str, Any]
+) -> CaptionedFigure:
+    """Return a small figure for each group, all on the same vertical axis."""
+    caption += f" Axes: {layout['xaxis']['title']['text']}, {layout['yaxis']['title']['text']}."
+    shown = dict(list(traces.items())[:MOST_PANELS])
+    if len(shown) < len(traces):
+        caption += f" The first {MOST_PANELS} of {len(traces)} groups; the table has all."
+    top = 1.05 * max(
+        (
+            value + error
+            for trace in shown.values()
+            for value, error in zip(
+                trace["y"],
+                trace.get("error_y", {}).get("array", [0.0] * len(trace["y"])),
+                strict=True,
+            )
+        ),
+        default=1.0,
     )
-    return [CaptionedFigure(table["name"], f"{caption}; {INTERVALS}.", made)]
+    yaxis = {"range": [0, max(top, 1.0)], "nticks": 4, **layout["yaxis"], "title": {"text": ""}}
+    xaxis = {"nticks": 5, **layout["xaxis"], "title": {"text": ""}}
+    small = {"xaxis": xaxis, "yaxis": yaxis, "margin": {"l": 36, "r": 8, "t": 8, "b": 32}}
+    panels = tuple((group, figure([trace], **small)) for group, trace in shown.items())
+    return CaptionedFigure(name, caption, {}, panels)
 
 
 # A page that is drawn by a phone has enough of these.
@@ -337,48 +312,44 @@ def draw_totals(table: Table) -> list[CaptionedFigure]:
         yaxis=axis("total DC capacity [kW]", rangemode="nonnegative"),
         showlegend=True,
     )
-    caption = (
-        "Total capacity by group; lines reach two standard deviations of the noise to either side,"
-        " without what is cut off above the limit, and what is below two is pale."
-    )
+    group = f" by {column_names(table)[0]}" if by_group else ""
+    caption = f"Total DC capacity{group}, {INTERVALS}. Capacity above the cap excluded."
     return [CaptionedFigure("totals", caption, made)]
 
 
 def draw_quantiles(table: Table) -> list[CaptionedFigure]:
-    """Return quantiles of capacity and of tilt, each with the ranks it may be off by."""
+    """Return percentiles of capacity and of tilt as lines."""
     titles = {
         "dc_capacity_kw": ("DC capacity [kW]", "capacity"),
         "surface_tilt": ("tilt [degrees]", "tilt"),
     }
+    worst = max((row[-1] for row in table["rows"]), default=0.0)
     drawn = []
     for quantity, (title, word) in titles.items():
-        traces = []
+        traces = {}
         for group, part in grouped(table, "quantity").items():
             rows = [row for row in part["rows"] if row[0] == quantity and row[2] is not None]
-            traces.append(
-                {
-                    "type": "scatter",
-                    "mode": "lines+markers",
-                    "name": group,
-                    "x": [row[2] for row in rows],
-                    "y": [100.0 * row[1] for row in rows],
-                    "customdata": [row[3] for row in rows],
-                    "hovertemplate": f"%{{y:.0f}}% of systems have less {word} than %{{x}},"
-                    " give or take %{customdata:.3g} places<extra></extra>",
-                }
-            )
-        made = figure(
-            traces,
-            xaxis=axis(title),
-            yaxis=axis("share of systems below [%]", range=[0, 100]),
-            showlegend=len(traces) > 1,
-        )
-        worst = max((row[-1] for row in table["rows"]), default=0.0)
-        caption = (
-            f"Quantiles of {word}; each may be off by up to {worst:.3g} places, on average, in the"
-            " sorted list of a group’s systems."
-        )
-        drawn.append(CaptionedFigure(f"quantiles-{word}", caption, made))
+            traces[group] = {
+                "type": "scatter",
+                "mode": "lines+markers",
+                "name": group,
+                "x": [row[2] for row in rows],
+                "y": [100.0 * row[1] for row in rows],
+                "customdata": [row[3] for row in rows],
+                "hovertemplate": f"%{{y:.0f}}% of systems have less {word} than %{{x}},"
+                " rank error %{customdata:.3g} systems<extra></extra>",
+            }
+        layout = {
+            "xaxis": axis(title),
+            "yaxis": axis("systems below [%]", range=[0, 100]),
+        }
+        name = f"quantiles-{word}"
+        caption = f"Percentiles of {word}; mean rank error up to {worst:.3g} systems of a group."
+        if len(traces) > MOST_GROUPS:
+            drawn.append(_panels(name, caption, traces, layout))
+        else:
+            made = figure(list(traces.values()), showlegend=len(traces) > 1, **layout)
+            drawn.append(CaptionedFigure(name, caption, made))
     return drawn
 
 
@@ -419,13 +390,15 @@ def draw_systems(table: Table) -> list[CaptionedFigure]:
             }
         ],
         xaxis=axis("DC capacity [kW]", type="log", dtick=1),
-        yaxis=axis("share of systems at or below [%]", range=[0, 100]),
+        yaxis=axis("systems at or below [%]", range=[0, 100]),
     )
     return [
         CaptionedFigure(
-            "compass", "Azimuth around, tilt from the middle out, capacity as size.", polar
+            "compass",
+            "Azimuth around the circle, tilt from the centre, size: capacity.",
+            polar,
         ),
-        CaptionedFigure("sizes", "How large the systems are.", sizes),
+        CaptionedFigure("sizes", "Systems by DC capacity, cumulative.", sizes),
     ]
 
 

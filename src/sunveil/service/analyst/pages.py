@@ -21,14 +21,16 @@ from sunveil.service.analyst.asking import (
     broken_form,
     cut_sentences,
     digest_of,
+    error_lines,
     fields_of,
     first_question,
     form_query,
     given_fields,
+    guarantee_words,
     make_plan,
     make_suggestion,
     net_sentence,
-    promise_sentences,
+    part_verdicts,
     put_question,
     question_of,
     question_words,
@@ -56,6 +58,7 @@ from sunveil.service.context import Problem, service_of
 from sunveil.service.guarded_routes import analyst_router
 from sunveil.service.page_rendering import identity_of, redirect, render, render_part
 from sunveil.service.passwords_and_tokens import same_secret
+from sunveil.service.promise_text import promise_sentences
 from sunveil.service.questions import (
     LARGEST_EPSILON,
     SMALLEST_EPSILON,
@@ -64,6 +67,7 @@ from sunveil.service.questions import (
     Question,
     QuestionRefused,
     ReleaseFile,
+    answer_title,
 )
 
 router = analyst_router()
@@ -75,9 +79,7 @@ def home(request: Request) -> Response:
     service = service_of(request)
     found = shared_datasets(service, identity_of(request).who)
     counts = {each.name: len(list_releases(service, each.name)) for each in found}
-    return render(
-        request, "analyst/datasets.html", datasets=found, counts=counts, words=promise_sentences
-    )
+    return render(request, "analyst/datasets.html", datasets=found, counts=counts)
 
 
 @router.get("/help")
@@ -103,14 +105,13 @@ def dataset(request: Request, name: Name) -> Response:
         kinds=[(kind, TITLES[kind], ABOUT[kind]) for kind in found.served.kinds],
         releases=list_releases(service, name),
         first=first,
-        first_title=None if first is None else TITLES[first.question.kind],
+        first_title=None if first is None else answer_title(first.question),
         first_words=[] if first is None else question_words(first.question),
         first_query="" if first is None else form_query(first.question),
     )
 
 
 asking_router = analyst_router()
-
 
 # Problems of a question, which its own page shows.
 SHOWN = (403, 422, 429, 503)
@@ -175,7 +176,7 @@ async def ask(request: Request, name: Name, kind: str) -> Response:
         raise broken_form()
     if not same_secret(shown, digest_of(name, found.served.edition, question)):
         changed = Problem(
-            422, "The dataset has changed since you saw the cost; look at it again and confirm."
+            422, "The dataset has changed since you saw the cost. Check it and confirm again."
         )
         return await _confirmation(request, found, question, problem=changed)
     try:
@@ -190,9 +191,9 @@ async def ask(request: Request, name: Name, kind: str) -> Response:
 async def _put(request: Request, name: str, question: Question, *, key: str) -> Response:
     async def respond(found: Answered) -> Response:
         message = (
-            "The answer was drawn just now, and its cost has been charged."
+            "This is a new answer; its cost was charged."
             if found.fresh
-            else "This was answered before, so it cost nothing."
+            else "This question was answered before; nothing was charged."
         )
         return await run_in_threadpool(
             lambda: redirect(request, f"/analyst/releases/{found.release}", message=message)
@@ -216,7 +217,8 @@ async def _confirmation(
             status=200 if problem is None else problem.status_code,
             dataset=found,
             kind=kind,
-            title=TITLES[kind],
+            kind_title=TITLES[kind],
+            title=answer_title(question),
             words=question_words(question),
             question=text_of(question),
             digest=digest_of(found.name, found.served.edition, question),
@@ -255,6 +257,8 @@ async def _planned(
             "refused": error.detail,
             "net_words": "",
             "advice": (),
+            "lines": (),
+            "parts": (),
         }
     plan = plan_answer(
         made,
@@ -269,6 +273,8 @@ async def _planned(
         "refused": None,
         "net_words": net_sentence(net, found.served.systems),
         "advice": [(each, form_query(each.question)) for each in made.advice],
+        "lines": error_lines(plan["expected"]),
+        "parts": part_verdicts(plan["expected"]),
     }
 
 
@@ -277,31 +283,13 @@ EPOCH = (1980, 1, 1, 0, 0, 0)
 
 
 async def send_file(request: Request, release: str, name: str) -> Response:
-    """Return the response with a file of a release; the right to read it was checked before.
-
-    Parameters
-    ----------
-    request
-        What it answers.
-    release
-        The release's id.
-    name
-        The file's name, such as ``totals.csv``.
-    """
+    """Return the response with a file of a release; the right to read it was checked before."""
     found = await _file(request, release, name)
     return _attached(found.content, f"{release[:8]}-{name}", found.media_type)
 
 
 async def send_bundle(request: Request, cached: CachedRelease) -> Response:
-    """Return the response with all files of a release in one zip.
-
-    Parameters
-    ----------
-    request
-        What it answers.
-    cached
-        The release, which whoever asks may read.
-    """
+    """Return the response with all files of a release in one zip."""
     row = cached.row
     files = {name: (await _file(request, row.id, name)).content for name in file_names(cached.body)}
     files["release.json"] = cached.text
@@ -348,10 +336,8 @@ def _packed(files: Mapping[str, bytes], *, folder: str) -> bytes:
 
 releases_router = analyst_router()
 
-
 # Rows of a table that a page shows; the files have all of them.
 MOST_ROWS = 200
-
 
 # Files that are listed by themselves; tables have links of their own.
 DOCUMENTS = ("README.md", "release-card.yaml", "datapackage.json")
@@ -367,11 +353,14 @@ async def release(request: Request, release: Id) -> Response:
 def _page(request: Request, found: CachedRelease) -> Response:
     row, body = found.row, found.body
     asked = QUESTIONS.validate_python(body["asked"])
+    title = shared_dataset(service_of(request), identity_of(request).who, row.dataset).served.title
     return render(
         request,
         "analyst/release.html",
         row=row,
         body=body,
+        dataset_title=title,
+        guarantee=guarantee_words(body),
         words=question_words(asked),
         query=form_query(asked),
         cut_words=cut_sentences(body["tables"]),

@@ -290,17 +290,7 @@ def full_release(row: ReleaseRow, body: dict[str, Any]) -> dict[str, Any]:
 
 
 def plan_answer(plan: QuestionPlan, *, measure: str, budget: float, share: float) -> dict[str, Any]:
-    """Return a plan as the API sends it, with whether it can be afforded.
-
-    Parameters
-    ----------
-    plan
-        Cost and expected errors.
-    measure
-        What the promise adds up: ``epsilon`` or ``rho``.
-    budget, share
-        What is left of the dataset's promise and of the analyst's share. [the promise's measure]
-    """
+    """Return a plan as the API sends it, with whether it can be afforded."""
     return {
         "cost": plan.cost,
         "measure": measure,
@@ -344,17 +334,7 @@ RELEASES_IN_MEMORY = 256 * 1024 * 1024  # [bytes]
 
 @dataclass(frozen=True, slots=True)
 class SharedDataset:
-    """A dataset that an analyst has a share of.
-
-    Parameters
-    ----------
-    served
-        What is public about it, and where its files are.
-    promised
-        Its promise, and what has been spent against it.
-    share
-        What the analyst may spend of it, and has spent.
-    """
+    """A dataset that an analyst has a share of."""
 
     served: Served
     promised: Dataset
@@ -373,19 +353,7 @@ class SharedDataset:
 
 @dataclass(frozen=True, slots=True)
 class CachedRelease:
-    """A release as it is sent, kept in memory: it never changes.
-
-    Parameters
-    ----------
-    row
-        Its row in the list of releases.
-    body
-        The whole release, as it was stored.
-    text
-        The whole release as JSON, as the API sends it.
-    etag
-        HTTP entity tag: a digest of the text, by which a browser knows that it has it.
-    """
+    """A release as it is sent, kept in memory: it never changes."""
 
     row: ReleaseRow
     body: dict[str, Any] = field(repr=False)
@@ -412,17 +380,7 @@ class ReleaseCache:
         return found if found and (analyst, found.row.dataset) in self._rights else None
 
     def find(self, service: Service, release: str, analyst: str) -> CachedRelease:
-        """Return a release that this analyst has a right to, or refuse with a 404.
-
-        Parameters
-        ----------
-        service
-            Where it is looked up if it is not in memory.
-        release
-            Its id.
-        analyst
-            Who wants to read it.
-        """
+        """Return a release that this analyst has a right to, or refuse with a 404."""
         with self._loading:  # many who come at once are served by one
             return self.cached(release, analyst) or self._load(service, release, analyst)
 
@@ -454,17 +412,7 @@ def shared_datasets(service: Service, analyst: str) -> list[SharedDataset]:
 
 
 def shared_dataset(service: Service, analyst: str, name: str) -> SharedDataset:
-    """Return a dataset that an analyst may ask about, or refuse with a 404.
-
-    Parameters
-    ----------
-    service
-        The running service.
-    analyst
-        Who asks; needs a share of the dataset.
-    name
-        The dataset's name.
-    """
+    """Return a dataset that an analyst may ask about, or refuse with a 404."""
     with service.store.reading() as connection:
         share = shares_of_analyst(connection, analyst).get(name)
         found = None if share is None else _if_ready(connection, name, share)
@@ -497,15 +445,7 @@ def _cached(row: ReleaseRow, body: dict[str, Any]) -> CachedRelease:
 
 
 async def cached_release(request: Request, release: str) -> CachedRelease:
-    """Return a release that whoever asks has a right to, or refuse with a 404.
-
-    Parameters
-    ----------
-    request
-        What asks, with the analyst who was admitted.
-    release
-        Its id.
-    """
+    """Return a release that whoever asks has a right to, or refuse with a 404."""
     release_cache, who = request.app.state.release_cache, identity_of(request).who
     found: CachedRelease | None = release_cache.cached(release, who)
     if found is None:
@@ -515,12 +455,6 @@ async def cached_release(request: Request, release: str) -> CachedRelease:
 
 
 IMMUTABLE = "private, max-age=31536000, immutable"
-
-
 Name = Annotated[str, Path(pattern="^[a-z0-9][a-z0-9-]{0,59}$", description="Of a dataset.")]
-
-
 Id = Annotated[str, Path(pattern="^[0-9a-f]{32}$", description="Of a release.")]
-
-
 FileName = Annotated[str, Path(pattern="^[A-Za-z0-9][A-Za-z0-9._-]{0,99}$")]

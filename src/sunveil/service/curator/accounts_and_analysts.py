@@ -40,11 +40,7 @@ from sunveil.service.store.accounts import (
 from sunveil.service.store.datasets import all_served
 
 router = curator_router()
-
-
 HERE = "/curator/accounts"
-
-
 OWN = "this is your own account; another curator can do this"
 
 
@@ -188,7 +184,6 @@ def _show_link(request: Request, account: Account, secret: str) -> Response:
 
 
 analysts_router = curator_router()
-
 
 # How long a new token may work, on pages. [days]
 DAY_CHOICES = (7, 30, DAYS, 180, MOST_DAYS)

@@ -6,7 +6,7 @@ import os
 import re
 import shutil
 import unicodedata
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
@@ -31,6 +31,7 @@ from sunveil.service.curator.inference import (
     dataset_view,
     dataset_view_of,
     forget_preview,
+    infer_if_clear,
     job_id,
     job_of,
     jobs_of,
@@ -73,18 +74,12 @@ from sunveil.service.uploads import (
 
 LONGEST_TITLE, LONGEST_ABOUT, LONGEST_OPTION = 120, 2000, 100
 
-
 # Folders and files below the data folder that are the service's own.
 OWN = ("datasets", "jobs")
-
-
 MINE = "this folder is the service's own; name another one"
-
 
 # A column with more groups than this is no public group.
 MOST_GROUPS = 200
-
-
 PLACE = ("latitude", "longitude", "altitude")
 
 
@@ -128,6 +123,16 @@ def _check_reading(options: dict[str, str]) -> None:
         raise UploadRefused(str(error)) from None
 
 
+def title_from(names: Sequence[str]) -> str:
+    """Return a title from the names of files or of their folder, where the curator gave none."""
+    named = [name for name in names if Path(name).stem.lower() != "systems"] or list(names)
+    if not named:
+        return ""
+    parts = Path(named[0]).parts
+    name = parts[0] if len(parts) > 1 else parts[0].partition(".")[0]
+    return re.sub(r"[_\s]+", " ", name).strip().capitalize()[:LONGEST_TITLE]
+
+
 def slug(title: str) -> str:
     """Return a title as it stands in links."""
     plain = unicodedata.normalize("NFKD", title).encode("ascii", "ignore").decode().lower()
@@ -142,7 +147,11 @@ def upload_limits(service: Service) -> UploadLimits:
 
 def add_upload(service: Service, received: Received, staging: Staging) -> Served:
     """Keep what was sent as a new dataset, or refuse it, and then keep nothing."""
-    form = DatasetForm.of(received.fields)
+    fields = dict(received.fields)
+    fields["title"] = fields.get("title", "").strip() or title_from(
+        [file.name for file in received.files if file.field == "meters"]
+    )
+    form = DatasetForm.of(fields)
     name = _free_name(service, form)
     found = take_files(service, received, staging, options=form.options)
     made = described(form, name, meters="meters", table=found["table"], found=found)
@@ -380,7 +389,9 @@ def overview(request: Request, name: str) -> Response:
         values["shares"] = shares_of_dataset(connection, name)
     results = results_of(service, found.served)
     values["summary"] = results.summary() if results.exist else None
-    values["preview"] = preview_of(service, found.served)
+    values["preview"] = preview = preview_of(service, found.served)
+    if infer_if_clear(service, found.served, preview):
+        values |= dataset_view(request, name).template_values()
     return render(request, "curator/overview.html", **values)
 
 
@@ -429,7 +440,7 @@ def change_reading(request: Request, name: str, given: Annotated[ReadingForm, Fo
         store_reading_options(service_of(request), name, options)
     except (SourceError, ParameterError) as error:
         return _reading_page(request, name, fields, problem=str(error), status=422)
-    message = "The files are read again in this way."
+    message = "The files are being read again."
     return redirect(request, f"/curator/datasets/{name}", message=message)
 
 
@@ -447,7 +458,7 @@ def infer(request: Request, name: str) -> Response:
     service, found = service_of(request), dataset_view(request, name)
     preview = preview_of(service, found.served)
     if preview is not None and preview.blocks:
-        raise Problem(409, "Wait until the files have been read, and see what was found in them.")
+        raise Problem(409, "The files are being read, or could not be read; see the dataset.")
     start_inference(service, name)
     return redirect(request, f"/curator/datasets/{name}")
 
@@ -457,7 +468,7 @@ def cancel(request: Request, name: str) -> Response:
     """Stop an inference; what is finished stays."""
     dataset_view(request, name)
     jobs_of(service_of(request)).cancel(job_id(name))
-    message = "The inference was stopped. It can be resumed where it was."
+    message = "The inference was stopped. It can be resumed."
     return redirect(request, f"/curator/datasets/{name}", message=message, kind="note")
 
 
@@ -486,19 +497,13 @@ class UploadPage(CuratorPage):
         # guarded as a page that is only looked at, since that guard does not read the body
         found = await super().admit(Request({**request.scope, "method": "GET"}))
         if isinstance(found, Response):
-            raise Problem(401, "Log in again: the session has ended.")
+            raise Problem(401, "Your session has ended. Sign in again.")
         return found
 
 
 add_router = curator_router()
-
-
 upload_router = APIRouter(prefix="/curator", route_class=UploadPage, include_in_schema=False)
-
-
 WAYS = ("upload", "folder")
-
-
 FIELDS = ("title", "about", *PLACE, *OPTIONS, "meters", "systems")
 
 
@@ -612,6 +617,7 @@ def add_folder_form(request: Request, given: Annotated[FolderForm, Form()]) -> R
     """Keep a folder below the data folder as a dataset."""
     fields = {name: str(value) for name, value in given.model_dump().items()}
     try:
+        fields["title"] = fields["title"].strip() or title_from([Path(given.meters).name])
         form = DatasetForm.of(fields)
         made = add_folder(service_of(request), form, meters=given.meters, systems=given.systems)
     except (SourceError, ParameterError) as error:
@@ -623,7 +629,7 @@ def check_token(request: Request, identity: Identity, given: str) -> None:
     """Refuse a form that does not come from a page that this browser was given."""
     site = request.headers.get("sec-fetch-site", "same-origin")
     if site not in ("same-origin", "none") or not same_secret(given, identity.csrf):
-        raise Problem(403, "This form is too old, or not from here; load it again, and send it.")
+        raise Problem(403, "This form is out of date. Load the page again and resubmit.")
 
 
 def _page(

@@ -63,7 +63,7 @@ class EditionForm:
         edition = fields.get("edition", "").strip()
         if not edition or len(edition) > LONGEST_EDITION or not edition.isprintable():
             raise UploadRefused(
-                f"give the edition a public name of 1 to {LONGEST_EDITION} characters, such as 2027"
+                f"give the version a name of 1 to {LONGEST_EDITION} characters, such as 2027"
             )
         options = DatasetForm.of({**fields, "title": "edition"}).options
         return cls(edition, bool(fields.get("others")), options)
@@ -111,7 +111,7 @@ def drop_edition(service: Service, name: str) -> None:
     with service.store.reading() as connection:
         served = find_served(connection, name)
     if "next" not in served.extra:
-        raise ParameterError("there is no further edition on its way, so none can be dropped")
+        raise ParameterError("there is no new version to delete")
     if job_of(service, name) is not None:
         jobs_of(service).remove(job_id(name))
     forget_preview(service, name)
@@ -127,12 +127,12 @@ def _check(service: Service, name: str, form: EditionForm) -> Served:
     with service.store.reading() as connection:
         served, promised = find_served(connection, name), find_promised(connection, name)
     if promised is None:
-        raise UploadRefused("nothing is promised yet: remove the dataset, and add the new readings")
+        raise UploadRefused("the dataset has no promise yet; remove it and add the new readings")
     if served.upcoming is not served or served.state != READY:
-        raise UploadRefused("an edition is on its way; infer it, or drop it, before another")
+        raise UploadRefused("a new version is waiting; infer or delete it first")
     if form.edition in (served.edition, *served.extra.get("editions", [])):
         # its questions would be answered by what was drawn from other readings
-        raise UploadRefused("there was an edition of this name already; give another")
+        raise UploadRefused("there is a version of this name; choose another")
     return served
 
 
@@ -186,11 +186,7 @@ def _note(service: Service, name: str, coming: dict[str, Any]) -> Served:
 
 
 router = curator_router()
-
-
 upload_router = APIRouter(prefix="/curator", route_class=UploadPage, include_in_schema=False)
-
-
 FIELDS = ("edition", "others", *PLACE, *OPTIONS, "meters", "systems")
 
 
@@ -251,14 +247,14 @@ def drop(request: Request, name: str) -> Response:
     """Forget an edition that is on its way."""
     dataset_view(request, name)
     drop_edition(service_of(request), name)
-    message = "The edition was dropped; the one that is served stays."
+    message = "The new version was deleted; the current one stays."
     return redirect(request, f"/curator/datasets/{name}", message=message, kind="note")
 
 
 def _done(request: Request, made: Served) -> Response:
     coming = made.upcoming
     message = (
-        f"Edition {coming.edition} was added with {count_of(coming.extra['listed'], 'system')}."
+        f"Version {coming.edition} was added with {count_of(coming.extra['listed'], 'system')}."
     )
     return sent_on(request, f"/curator/datasets/{made.name}", message=message)
 

@@ -31,20 +31,14 @@ from sunveil.service.guarded_routes import curator_router
 from sunveil.service.page_rendering import render
 
 router = curator_router()
-
-
 QueryText = Annotated[str, Query(max_length=200)]
-
-
 COLOURS = (("azimuth", "where they face"), ("quality", "quality of the estimate"))
-
 
 TRACKER = (
     ("axis_azimuth", "Axis", "°"),
     ("max_angle", "Turns as far as", "°"),
     ("gcr", "Ground coverage ratio", ""),
 )
-
 
 INTERVALS = (
     ("surface_azimuth", "Azimuth", "°"),
@@ -199,11 +193,7 @@ def _days(request: Request, values: dict[str, Any], row: dict[str, Any]) -> list
 
 
 systems_router = curator_router()
-
-
 SHOWS = ("all", "flagged", "refused")
-
-
 EXPORTS = {"csv": "text/csv; charset=utf-8", "parquet": "application/vnd.apache.parquet"}
 
 

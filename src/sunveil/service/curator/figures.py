@@ -12,13 +12,9 @@ from sunveil.service.page_rendering import literal
 
 Figure = dict[str, Any]
 
-
 # Seen on white and on black. All other colours are the page's own.
 GREY = "#7A7A7A"
-
-
 COMPASS = ("N", "NE", "E", "SE", "S", "SW", "W", "NW")
-
 
 # One lightness all around, so that no direction stands out: north blue, east green, south amber.
 AROUND = (
@@ -26,10 +22,7 @@ AROUND = (
     "#398ad6",
 )  # fmt: skip
 
-
 CYCLE = [[place / 8.0, colour] for place, colour in enumerate(AROUND)]
-
-
 CLEAR = "rgba(0,0,0,0)"
 
 
@@ -116,11 +109,8 @@ def _trace(
 # More labels than this stand in one another's way.
 MOST_TICKS = 6
 
-
 # First digits of the labels of a logarithmic axis, from dense to sparse.
 TICK_DIGITS = ((1, 2, 3, 4, 5, 6, 7, 8, 9), (1, 2, 5), (1, 3), (1,))
-
-
 DASHES = ("solid", "dash", "dot", "dashdot")
 
 
@@ -266,8 +256,6 @@ def _size(count: int) -> int:
 
 # What a map of one place spans, and the zoom at which the globe fits. [degrees, levels]
 NARROWEST, GLOBE = 0.02, 0.6
-
-
 COLOURS = {"good": "#009e73", "fair": "#e0a100", "poor": "#d55e00", "": "#7a7a7a"}
 
 

@@ -31,17 +31,11 @@ from sunveil.service.store.datasets import (
 )
 
 INFERENCE_JOB = "infer"
-
-
 OUTPUT = "inferred"
-
-
 INFERRING, READY, FAILED = "inferring", "ready", "failed"
-
 
 # Options of the command that a curator may set.
 OPTIONS = (*READING_FIELDS, "mount", "force")
-
 
 # Those that are given by their name alone.
 FLAGS = (*READING_FLAGS, "force")
@@ -140,7 +134,7 @@ def update_states(service: Service) -> None:
     with service.store.reading() as connection:
         waiting = [each for each in all_served(connection) if each.upcoming.state != READY]
     for served in waiting:
-        update_state(service, served)
+        infer_if_clear(service, update_state(service, served))
 
 
 def _changes(service: Service, served: Served, job: BackgroundJob) -> dict[str, Any]:
@@ -203,8 +197,6 @@ def measure_sign(promised: Dataset) -> str:
 
 
 PREVIEW_JOB = "preview"
-
-
 FILE = "preview.json"
 
 
@@ -217,11 +209,21 @@ class DatasetPreview:
 
     @property
     def blocks(self) -> bool:
-        """Whether an inference must not be started: the files are still read, or too large."""
-        too_large = self.job.state is JobState.FAILED and "reading.memory" in (
-            self.job.message or ""
+        """Whether an inference cannot start: the files are being read, or cannot be read."""
+        return self.found is None
+
+    @property
+    def clear(self) -> bool:
+        """Whether the files leave nothing open: every system was read and has a place."""
+        found = self.found
+        return (
+            found is not None
+            and bool(found["in_both"])
+            and not (
+                any(found[key] for key in ("refused", "table_refused", "unread", "not_read"))
+                or any(found[key]["count"] for key in ("only_files", "only_table"))
+            )
         )
-        return self.job.state is JobState.RUNNING or too_large
 
 
 def preview_of(service: Service, served: Served) -> DatasetPreview | None:
@@ -256,8 +258,22 @@ def preview_of(service: Service, served: Served) -> DatasetPreview | None:
     return DatasetPreview(job, found)
 
 
+def infer_if_clear(service: Service, served: Served, preview: DatasetPreview | None = None) -> bool:
+    """Start the inference of a new dataset whose files leave nothing open; return whether it did.
+
+    A new version of a dataset waits for its curator, since it replaces the one that is served.
+    """
+    if served.state != NEW or served.upcoming is not served or job_of(service, served.name):
+        return False
+    preview = preview or preview_of(service, served)
+    if preview is None or not preview.clear:
+        return False
+    start_inference(service, served.name)
+    return True
+
+
 def forget_preview(service: Service, name: str) -> None:
-    """Forget what was read of a dataset, so that it is read anew when its page is next shown."""
+    """Forget what was read of a dataset, so that its files are read again."""
     jobs = jobs_of(service)
     for job in jobs.all(about=name):
         if job.kind == PREVIEW_JOB:

@@ -23,11 +23,7 @@ from sunveil.site import TimeGrid
 
 # How many questions a budget may be divided among.
 QUESTIONS = (1, 5, 20)
-
-
 EPSILONS = tuple(float(f"{e:.4g}") for e in np.geomspace(0.02, 20.0, 31))
-
-
 # A year of hourly readings is assumed of every system.
 HOURS, MINUTES = 8760, 60.0
 # [minutes] of its clock where it is declared what timestamps mark, and where it is not
@@ -112,7 +108,7 @@ def table_curves(
 
 @cache
 def system_curves(
-    unit: Unit, epsilons: Sequence[float] = EPSILONS, *, meters: MeterFacts = METERS
+    unit: Unit, epsilons: tuple[float, ...] = EPSILONS, *, meters: MeterFacts = METERS
 ) -> list[ErrorCurve]:
     """Return the mean errors of one system's release against ε. [degrees, degrees]"""
     errors = [_system_errors(unit, e, meters) for e in epsilons]

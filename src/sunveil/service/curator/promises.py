@@ -5,7 +5,6 @@ from __future__ import annotations
 import csv
 import io
 import json
-import math
 from collections import defaultdict
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -23,7 +22,7 @@ from sunveil.ledger.promises import Promise
 from sunveil.ledger.statements import present_year
 from sunveil.ledger.verify_chain import Verdict
 from sunveil.ledger.yearly_schedule import YearlySchedule
-from sunveil.privacy.guarantees import Days, Readings, System, Unit, from_nano, parse_unit
+from sunveil.privacy.guarantees import Unit, from_nano, parse_unit
 from sunveil.publication.csv_formulas import defused
 from sunveil.service.context import Problem, Service, service_of
 from sunveil.service.curator.datasets import public_groups
@@ -37,22 +36,19 @@ from sunveil.service.curator.inference import (
 )
 from sunveil.service.guarded_routes import console_router, curator_router
 from sunveil.service.page_rendering import count_of, redirect, render
+from sunveil.service.promise_text import promise_line, promise_sentences
 from sunveil.service.questions import SMALLEST_EPSILON
 from sunveil.service.store.database import releases
 from sunveil.service.store.datasets import Served, change_served
 
 router = curator_router()
-
-
 QueryText = Annotated[str, Query(max_length=60)]
-
 
 UNITS = (
     ("system", "the whole record of a household"),
     ("days", "a number of days of a household"),
     ("readings", "a number of readings of a household"),
 )
-
 
 CONDITIONAL = "paper"
 
@@ -101,7 +97,7 @@ def make(
         service_of(request).ledger.create_dataset(name, made)
     except ParameterError as error:
         return _page(request, found, given, problem=str(error), status=422)
-    message = f"The promise is made: {made}. Invite analysts next. {_two_keys(request, found)}"
+    message = f"{promise_line(made)} Invite analysts next. {_two_keys(request, found)}"
     return redirect(request, f"/curator/datasets/{name}/analysts", message=message)
 
 
@@ -128,7 +124,7 @@ def parse_promise(given: dict[str, str]) -> Promise:
     if years:
         schedule = YearlySchedule(present_year(), _whole(years, "the number of years"), start)
     elif start:
-        raise ParameterError("what may be spent at once is for a promise over some years")
+        raise ParameterError("an amount available at the start needs a number of years")
     return Promise(_unit_of_form(given), epsilon, delta, allowed, meters=meters, schedule=schedule)
 
 
@@ -140,11 +136,9 @@ def _whole(text: str, what: str) -> int:
 
 def _check_meant(found: DatasetView, *, sure: bool) -> None:
     if found.promised is not None:
-        raise ParameterError("a promise was made for this dataset, and is never changed")
+        raise ParameterError("this dataset has a promise, which can never be changed")
     if not sure:
-        raise ParameterError(
-            "tick that you understand that the promise can never be changed, then make it"
-        )
+        raise ParameterError("confirm that the promise can never be changed, then make it")
 
 
 def _unit_of_form(given: dict[str, str]) -> Unit:
@@ -214,63 +208,6 @@ def _figure(curves: list[ErrorCurve], unit: str, epsilon: float) -> Figure:
     )
 
 
-def _most_meters(meters: int) -> str:
-    return "one meter" if meters == 1 else f"up to {meters} meters"
-
-
-def promise_sentences(promise: Promise) -> list[str]:
-    """Return a promise as sentences for a curator."""
-    unit = promise.unit
-    if isinstance(unit, System):
-        kept = "Everything that a household's meters recorded"
-    elif isinstance(unit, Days):
-        kept = (
-            "What a household did on any one day"
-            if unit.k == 1
-            else f"What a household did on any {unit.k} days"
-        )
-    else:
-        assert isinstance(unit, Readings)
-        kept = (
-            "Any one reading of a household"
-            if unit.k == 1
-            else f"The values of any {unit.k} readings of a household"
-        )
-    changes = (
-        f"{kept} changes the probability of any answer, and of all answers together, by at most a"
-        f" factor of {_times(promise.epsilon)}."
-    )
-    if promise.delta > 0.0:
-        changes = (
-            f"{kept} changes the probability of any set of answers, all answers together, to at"
-            f" most {_times(promise.epsilon)} times what it would be otherwise, plus"
-            f" {promise.delta:g}. In exchange, many small questions cost less together."
-        )
-    sentences = [
-        changes,
-        "This holds for ever and against anybody, whatever else they know, for households with"
-        f" {_most_meters(promise.meters)}; all meters of a household are protected as one.",
-    ]
-    if promise.schedule is not None:
-        sentences.append(f"It is spent {promise.schedule}, and not before.")
-    if not isinstance(unit, System):
-        sentences.append(
-            "It does not hide how a household's panels face and how large they are: that shows in"
-            " all of its readings. Protect the whole record to hide it."
-        )
-    if promise.conditional:
-        sentences.append(
-            "Answers of the paper's mechanism are allowed, whose guarantee holds only if its"
-            " assumption about the data does."
-        )
-    return sentences
-
-
-def _times(epsilon: float) -> str:
-    factor = math.exp(min(epsilon, 30.0))
-    return f"{factor:.3g}" if factor < 1000.0 else f"{factor:,.0f}"
-
-
 def _candidates(request: Request, found: DatasetView) -> dict[str, list[str]]:
     table = found.served.extra.get("systems_table")
     if table is None:
@@ -296,16 +233,15 @@ def _choose(request: Request, name: str, chosen: list[str]) -> Response:
     candidates = _candidates(request, found)
     strange = [each for each in chosen if each not in candidates]
     if strange:
-        raise Problem(422, "One of these columns is not in the table of systems; load the page.")
+        raise Problem(422, "A chosen column is not in the table of systems. Load the page again.")
     keys = {each: candidates[each] for each in chosen}
     with service_of(request).store.changing() as connection:
         change_served(connection, name, keys=keys)
-    message = "Analysts may divide the fleet by " + (", ".join(keys) if keys else "nothing") + "."
+    message = f"Public groups: {', '.join(keys) or 'none'}."
     return redirect(request, f"/curator/datasets/{name}/promise", message=message)
 
 
 CURATOR = "the curator"
-
 
 COLUMNS = (
     "entry", "at", "kind", "analyst", "question", "mechanism", "systems", "cost", "digest",
@@ -348,7 +284,7 @@ def describe_entry(entry: Entry) -> EntryText:
         question = str(facts["question"]) if charged else None
         account = actor_of(facts)
     except (KeyError, TypeError, ValueError):
-        at, who, what, cost = "–", "–", "damaged: this entry cannot be read", None
+        at, who, what, cost = "–", "–", "damaged entry", None
         question = account = None
     shown = at.replace("T", " ").removesuffix("+00:00")
     return EntryText(
@@ -396,18 +332,20 @@ def _words(kind: str, facts: dict[str, Any]) -> tuple[str, str]:
         delta = f", δ = {facts['delta']:g}" if facts["delta"] else ""
         return (
             CURATOR,
-            f"promised ε = {facts['epsilon']:g}{delta} for {_unit_words(str(facts['unit']))}",
+            f"promised ε = {facts['epsilon']:g}{delta} per {_unit_words(str(facts['unit']))}",
         )
     if kind == "analyst":
         return CURATOR, f"gave {facts['analyst']} a share of {from_nano(facts['share']):.6g}"
     if kind == "households":
         systems = count_of(facts["systems"], "system")
-        keys = count_of(facts["keys"], "household key")
-        return CURATOR, f"recorded the households of {systems}, with {keys}"
+        keys = count_of(facts["keys"], "household") if facts["keys"] else ""
+        return CURATOR, f"registered {systems}" + (
+            f" with the keys of {keys}" if keys else ", each as a household (no household column)"
+        )
     if kind == "answer":
-        return "", f"answer of entry {facts['charge']}"
+        return "", f"answer to entry {facts['charge']}"
     if kind == "withdrawn":
-        return CURATOR, "withdrew the promise, of which nothing was charged"
+        return CURATOR, "withdrew the promise before any charge"
     if kind == "moved":
         return CURATOR, f"moved the ledger to {facts['to']}"
     if kind == "arrived":
@@ -447,8 +385,6 @@ def _cells(entry: Entry) -> list[Any]:
 
 
 ledgers_router = console_router()
-
-
 PAGE = 50
 
 
@@ -470,7 +406,7 @@ def ledger(request: Request, name: str, page: int = 1, mark: str = "") -> Respon
     """Show a dataset's entries, verified, and who asked what."""
     service, found = service_of(request), dataset_view(request, name)
     if found.promised is None:
-        raise Problem(404, "There is no promise yet, and so nothing in the ledger.")
+        raise Problem(404, "This dataset has no promise and so no ledger.")
     entries = service.ledger.entries(name)
     problem = ""
     try:

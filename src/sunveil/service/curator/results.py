@@ -28,24 +28,15 @@ CONFIG: dict[str, str | bool | int | float | list[str]] = {
     "autoload_known_extensions": False,
 }
 
-
 _ENDS = ("", "_low", "_high")
-
-
 _OF_PLANES = ("surface_azimuth", "surface_tilt", "share", "dc_capacity_kw")
-
-
 _PLANE = ", ".join(f"{name}{end} DOUBLE" for name in _OF_PLANES for end in _ENDS)
-
-
 _OF_TRACKERS = ("axis_azimuth", "gcr", "max_angle")
-
 
 _TRACKER = ", ".join(
     ["backtrack BOOLEAN", "backtrack_probability DOUBLE"]
     + [f"{name}{end} DOUBLE" for name in _OF_TRACKERS for end in _ENDS]
 )
-
 
 # The columns that pages rely on: all there is before an inference has finished its first part.
 NO_ESTIMATES = (
@@ -56,7 +47,6 @@ NO_ESTIMATES = (
     " 0.0 AS trend_percent_per_year, 0.0 AS clock_offset_minutes"
 )
 
-
 # Every plane with its share of its system; trackers have none.
 PLANES = (
     "SELECT system_id, plane.surface_azimuth AS surface_azimuth,"
@@ -65,7 +55,6 @@ PLANES = (
     " UNION ALL SELECT system_id, surface_azimuth, surface_tilt, 1.0 FROM estimates"
     " WHERE coalesce(len(planes), 0) < 2 AND tracker IS NULL"
 )
-
 
 NO_REFUSED = "SELECT '' AS system_id, '' AS kind, '' AS reason, true AS in_systems"
 
@@ -132,7 +121,6 @@ NUMBERS = (
     EstimateColumn("longitude", "Longitude", "°"),
 )
 
-
 COLUMNS = (
     EstimateColumn("system_id", "System"),
     *NUMBERS,
@@ -140,9 +128,7 @@ COLUMNS = (
     EstimateColumn("flags", "Flags"),
 )
 
-
 BY_NAME = {column.name: column for column in COLUMNS}
-
 
 USUAL = (
     "surface_azimuth", "surface_tilt", "dc_capacity_kw", "plane_error_degrees", "quality", "flags"
@@ -231,17 +217,10 @@ def csv_lines(names: Sequence[str], rows: Iterable[Sequence[Any]]) -> Iterator[s
 
 PAGE = 50
 
-
 # So many points are drawn at most: more would only hide each other.
 MOST_DRAWN = 2500
-
-
 SECTORS = 16
-
-
 TILT_EDGES = (0.0, 10.0, 20.0, 30.0, 40.0, 50.0, 60.0, 90.0)
-
-
 CAPACITY_EDGES_KW = (0.0, 2.0, 4.0, 6.0, 8.0, 10.0, 15.0, 25.0, math.inf)
 
 

@@ -128,8 +128,8 @@
       sending.querySelector("progress").value = event.loaded / event.total;
       words.textContent =
         event.loaded < event.total
-          ? `Sending: ${size(event.loaded)} of ${size(event.total)}. Keep this page open.`
-          : "Sent. The files are being checked.";
+          ? `Uploading: ${size(event.loaded)} of ${size(event.total)}. Keep this page open.`
+          : "Uploaded. Checking the files.";
     });
     request.addEventListener("load", () => {
       let answer = {};
@@ -140,10 +140,10 @@
       }
       if (answer.to) location.assign(answer.to);
       else if (answer.problem) fail(sentence(answer.problem.replace(/\.$/, "")));
-      else if (request.status === 401) fail("Your session has ended. Log in again in another tab, then send the files.");
-      else fail(`The service did not take the files (status ${request.status}). Try again.`);
+      else if (request.status === 401) fail("Your session has ended. Sign in again in another tab, then upload again.");
+      else fail(`The upload was refused (status ${request.status}). Try again.`);
     });
-    request.addEventListener("error", () => fail("The connection broke off. Check it, and send the files again."));
+    request.addEventListener("error", () => fail("The connection was lost. Check it and upload again."));
     request.open("POST", form.action);
     request.setRequestHeader("Accept", "application/json");
     request.send(content);
@@ -179,6 +179,8 @@
   }
 
   document.addEventListener("DOMContentLoaded", () => {
+    // filters are folded on a phone, and open where there is room
+    if (matchMedia("(min-width: 52rem)").matches) document.querySelectorAll("[data-wide-open]").forEach((each) => { each.open = true; });
     document.querySelectorAll("[data-progress]").forEach((area) => setTimeout(() => look(area), 300));
     document.querySelectorAll("[data-upload]").forEach(watchUpload);
     document.querySelectorAll("[data-copy]").forEach(offerCopy);

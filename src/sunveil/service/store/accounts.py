@@ -38,7 +38,6 @@ from sunveil.service.store.database import (
 
 PASSWORD, SIGN_IN = "password", "sign-in"
 
-
 # How long a link works. [h]
 HOURS = {PASSWORD: 48.0, SIGN_IN: 0.25}
 
@@ -246,7 +245,6 @@ def _minute(seconds: int) -> str:
 
 
 SETUP = "setup"
-
 
 LAST_CURATOR = (
     "this is the last curator who can sign in; make another one first, or nobody could run the"
@@ -494,10 +492,7 @@ def kept_secret(connection: Connection, name: str) -> str:
 
 # How long a new token works. [days]
 DAYS, MOST_DAYS = 90, 366
-
-
 DAY_SECONDS = 86_400
-
 
 # An analyst holds this many that work at most, so that no program fills the table.
 MOST_WORKING = 100

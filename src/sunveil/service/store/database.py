@@ -27,12 +27,10 @@ from sunveil.ledger.ledger_database import TableSet, open_engine, reading, trans
 
 metadata = MetaData()
 
-
 # One row, the version of the other tables.
 version_table = Table(
     "sunveil_service", metadata, Column("version", Integer, primary_key=True, autoincrement=False)
 )
-
 
 # Who may sign in. A local account has a password once its holder has set one; one of single
 # sign-on is known by issuer and subject, whatever its name is. An account is disabled and never
@@ -54,7 +52,6 @@ accounts = Table(
     UniqueConstraint("issuer", "subject", name="one_account_per_subject"),
 )
 
-
 # Links that work once: to set the password of an account, or to sign in to it without one.
 links = Table(
     "service_links",
@@ -65,7 +62,6 @@ links = Table(
     Column("expires", BigInteger, nullable=False),
 )
 
-
 # Secrets of the service itself, as digests: the one-time set-up link.
 secrets_table = Table(
     "service_secrets",
@@ -74,7 +70,6 @@ secrets_table = Table(
     Column("digest", String(64), nullable=False),
     Column("made", String(40), nullable=False),
 )
-
 
 # Sign-ins, of an account or with a token: they end at an instant, and when nobody uses them.
 sessions = Table(
@@ -94,7 +89,6 @@ sessions = Table(
     Column("flash", Text, nullable=False, default="[]"),
 )
 
-
 # An analyst may hold several tokens; each is known by its public half and a digest of the other.
 tokens = Table(
     "service_tokens",
@@ -110,7 +104,6 @@ tokens = Table(
     Column("label", String(100), nullable=False, default=""),
     Index("service_tokens_by_analyst", "analyst"),
 )
-
 
 # A dataset that is served: where its files are, and what is public about it.
 served = Table(
@@ -135,7 +128,6 @@ served = Table(
     Column("made", String(40), nullable=False),
 )
 
-
 # What an analyst asked for under an idempotency key, from before it is charged, and its answer.
 requests = Table(
     "service_requests",
@@ -149,7 +141,6 @@ requests = Table(
     Index("requests_by_release", "release"),
 )
 
-
 # What is true of the whole service, such as that it is a demo.
 facts = Table(
     "service_facts",
@@ -157,7 +148,6 @@ facts = Table(
     Column("name", String(40), primary_key=True),
     Column("value", Text, nullable=False),
 )
-
 
 # What was answered, as it is served: public, but for analysts of the dataset only.
 releases = Table(
@@ -175,7 +165,6 @@ releases = Table(
     UniqueConstraint("dataset", "question", name="one_release_per_question"),
     Index("releases_by_dataset", "dataset", "made"),
 )
-
 
 SERVICE_TABLES = TableSet("the service's tables in", metadata, version_table, 1)
 

@@ -17,10 +17,7 @@ from sunveil.ledger.statements import as_dataset
 from sunveil.service.store.database import insert_new, now, releases, requests, served
 
 NAME = re.compile(r"[a-z0-9](?:[a-z0-9-]{0,58}[a-z0-9])?")
-
-
 NEW, READY = "new", "ready"
-
 
 # Fields of a curator's form that say how readings are written, named as the reader's options are.
 READING_FIELDS = (
@@ -44,10 +41,8 @@ READING_FIELDS = (
     "net",
 )
 
-
 # Those of them that are true where they are filled in at all.
 READING_FLAGS = ("negate", "net")
-
 
 # Of larger fleets, rows of single systems are published from the command line.
 MOST_SYSTEMS = 2000
