@@ -43,7 +43,7 @@ class SearchResult:
 
 
 def blocks(grid: Grid, size: int = BLOCK) -> Iterator[tuple[slice, Grid]]:
-    """Yield a grid piece by piece, so that memory stays bounded whatever its size."""
+    """Yield a grid piece by piece, so that memory stays bounded."""
     for start in range(0, len(grid), size):
         piece = slice(start, start + size)
         yield piece, Grid(grid.surface_azimuth[piece], grid.surface_tilt[piece])
@@ -321,7 +321,7 @@ class BayesResult:
     def regret(self) -> Array:
         """Instantaneous regret r_t: the optimum less what was observed.
 
-        Without a known optimum, the best observation stands in for it.
+        Without a known optimum, the best observation takes its place.
         """
         # one candidate scored alone may differ in its last digit from the same among many
         best = max(float(self.scores.max()), -math.inf if self.optimum is None else self.optimum)

@@ -72,7 +72,7 @@ def plot_clear_days(
 ) -> tuple[Axes, ...]:
     """Draw measured and modelled power on the clearest days across the record's last year.
 
-    What each of two planes would give stands below their sum as a thin line. Of a net meter,
+    Thin lines below the sum show each of two planes. Of a net meter,
     the readings lie below the modelled generation by what its household uses.
 
     The days are chosen by their own readings, for brightness and smoothness, and not by how well

@@ -56,7 +56,7 @@ class SignedError:
 
 
 def comparable_planes(truth: SystemTruth, estimate: Estimate) -> list[tuple[Plane, PlaneEstimate]]:
-    """Return each true plane of a system with the inferred one that stands for it."""
+    """Pair each true plane of a system with the inferred one that matches it."""
     # One true plane is compared with the effective plane; trackers, and several planes that were
     # not separated, with nothing.
     if truth.tracker is not None:
@@ -66,7 +66,7 @@ def comparable_planes(truth: SystemTruth, estimate: Estimate) -> list[tuple[Plan
 
 
 def is_comparable(truth: SystemTruth, estimate: Estimate) -> bool:
-    """Return whether an estimate tells what the system is: its planes, or that it is a tracker."""
+    """Whether an estimate recognised the planes of a system, or that it is a tracker."""
     turned = truth.tracker is not None and estimate.tracker is not None
     return turned or bool(comparable_planes(truth, estimate))
 

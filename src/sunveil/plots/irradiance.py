@@ -145,7 +145,7 @@ def _daily_energy(weather: Weather, directions: Array) -> Array:
         raise WeatherError(f"the weather from {weather.source} has no light in that year")
     sky = sky_at(weather, utc_seconds(weather.times)[daylight])
     share = np.count_nonzero(daylight) / len(weather.times)
-    # in blocks, so that a year of all planes never stands in memory at once
+    # in blocks, so that a year of all planes is never in memory at once
     parts = [
         plane_irradiance(sky, directions[first : first + _BLOCK]).mean(axis=1)
         for first in range(0, len(directions), _BLOCK)

@@ -202,7 +202,7 @@ def plot_shares(table: PublishedTable, quantity: str, *, ax: Axes | None = None)
 
 
 def plot_survival(table: PublishedTable, *, ax: Axes | None = None) -> Axes:
-    """Draw how far a synthetic table is from its counts, beside what the noise alone would make."""
+    """Draw the distance of a synthetic table from its counts, next to that of the noise alone."""
     _need(table, SURVIVAL)
     columns = zip(
         *(table.column(c) for c in ("kind", "of", "difference", "noise_error")), strict=True
@@ -259,7 +259,7 @@ def _need(table: PublishedTable, names: set[str]) -> None:
         raise ParameterError(f"the table {table.name} has no column {sorted(missing)[0]} to draw")
 
 
-# Unit and mechanism: colour and dashes. Colours tell units apart, dashes mechanisms.
+# Unit and mechanism: colour and dashes. Colours distinguish units, dashes mechanisms.
 LOOKS = {
     ("readings:1", "permute-and-flip"): (ACCENT, "-"),
     ("readings:1", "exponential"): (ACCENT, (0, (1.2, 1.6))),

@@ -147,7 +147,7 @@ def _draw_use(
     *,
     business: NDArray[np.bool_],
 ) -> Array:
-    """Return mean loads: larger systems stand on homes that use more. [kW]"""
+    """Return mean loads; homes with larger systems use more. [kW]"""
     n = len(dc_kw)
     size = np.log(dc_kw / statistics.median_kw) / statistics.spread
     deviation = 0.5 * size + np.sqrt(0.75) * rng.standard_normal(n)
@@ -762,7 +762,7 @@ class Generation:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Behind:
-    """What stands behind the meters of systems of a cell."""
+    """Households, clock and statistics behind the meters of a cell."""
 
     households: SimulatedHouseholds  # one for each system
     times: HouseholdTimes  # their year
@@ -848,7 +848,7 @@ def truth_of_net(
     cooling: Array,
     exporting: Array,
 ) -> dict[str, NDArray[Any]]:
-    """Return the columns of the truth that tell of meters and households."""
+    """Return the columns of the truth on meters and households."""
     net = households.take(rows)
 
     def put(values: Array) -> Array:
@@ -880,7 +880,7 @@ def _written(
 ) -> dict[str, Single]:
     """Return the columns of readings: a generation meter sends all that it reads."""
     if columns is NetColumns.SIGNED:
-        # registers are below zero where a sentinel stands in both
+        # registers are below zero where both hold a sentinel
         marked = flows.exported < 0.0
         power[rows] = np.where(marked, flows.exported, flows.exported - flows.imported)
         return {"power_kw": power}

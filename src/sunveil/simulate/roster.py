@@ -161,7 +161,7 @@ def box_skyline(middle: Array, width: Array, height: Array) -> Skyline:
 
 def draw_skylines(rng: np.random.Generator, share: float, n: int) -> Skyline:
     """Return the skylines of systems, flat for those that have none."""
-    # Hills are low and wide, up to 10 degrees. In front of them stand up to six trees or houses,
+    # Hills are low and wide, up to 10 degrees. In front of them are up to six trees or houses,
     # most of them below 30 degrees, in any direction. They hide the sun, not the rest of the sky.
     has = rng.random(n) < share
     around = np.radians(SECTOR_DEGREES) * (np.arange(SECTORS) + 0.5)
@@ -225,7 +225,7 @@ def draw_clock_steps(
 def clock_sources(
     times: pd.DatetimeIndex, timezone: str, *, interval_minutes: int, step_minutes: int
 ) -> tuple[Index, Index]:
-    """Return for each clock which instants of a sky stand at each instant of its stamps."""
+    """Return, for each clock, the instant of the sky behind each of its time stamps."""
     # -1 where none does: before a slow clock's year begins, and in the hour that is skipped in
     # spring. Of the hour that comes twice in autumn the first is kept, as meters that overwrite do.
     ahead: dict[SimulatedClock, Any] = {
@@ -397,7 +397,7 @@ def _snow_losses(roster: SimulatedRoster, days: CellDays) -> Array:
 
 MOUNTS = tuple(SAPM_MOUNTS)
 
-# What a system does: it stands still, or follows the sun about one axis or about two.
+# Values of `tracker`: a fixed system, or one that follows the sun about one or two axes.
 FIXED, SINGLE_AXIS, TWO_AXES = range(3)
 FEEDER_SYSTEMS = 40
 Whole = NDArray[np.int64]
@@ -451,7 +451,7 @@ class SimulatedRoster:
     scale_begin: Array  # when its logger writes another scale; NaN for never
     scale_end: Array  # when it goes back
     scale_factor: Array  # the other scale
-    sentinel: Array  # what stands for missing readings; NaN where nothing does
+    sentinel: Array  # value written for missing readings; NaN for none
 
     def __len__(self) -> int:
         return len(self.latitude)

@@ -224,7 +224,7 @@ def _sun(site: Site, times: pd.DatetimeIndex) -> tuple[Array, Array]:
 
 def split_beam(sky: ClearSky, clear_index: Array) -> tuple[Array, Array, Array]:
     """Return GHI, DNI and DHI under clouds [W/m²]."""
-    # Erbs-Driesse tells by how much the beam falls against its own clear value, and Ineichen's beam
+    # Erbs-Driesse gives the fall of the beam relative to its own clear value, and Ineichen's beam
     # falls by as much: clear instants are Ineichen's to the last digit. Light that cloud edges add
     # is diffuse.
     ghi = sky.ghi * clear_index
@@ -508,7 +508,7 @@ def draw_clear_index(
     clear_days: float | None = None,
 ) -> Array:
     """Return GHI over clear-sky GHI at each instant."""
-    # A Gaussian process with memories of 15 minutes and 2 hours stands for the clouds overhead:
+    # A Gaussian process with memories of 15 minutes and 2 hours models the clouds overhead:
     # where it passes the day's threshold a cloud hides the sun, and just below it the cloud's edge
     # adds light. Days with no cloud, and gaps wide enough, are exactly 1.
     if clear_days is None:

@@ -62,7 +62,7 @@ def simulate_power(
     soiling
         Loss of DC power by each dry day, as a fraction; a dull day washes all of it off.
     kept
-        Share of DC power that is left on each local day of the sky, whatever took the rest.
+        Share of DC power that is left on each local day of the sky, for whatever reason.
         Default: all of it.
 
     Returns

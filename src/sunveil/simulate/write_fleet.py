@@ -216,7 +216,7 @@ def _net_words(mix: NetMix) -> str:
 
 
 def _realism(rates: FaultRates) -> str:
-    """Return how like a real fleet one is, whatever its mix of planes and trackers."""
+    """Return the name of the fault rates, ignoring the mix of planes and trackers."""
     mix = {name: getattr(rates, name) for name in MIX}
     return next((name for name, each in REALISM.items() if replace(each, **mix) == rates), "custom")
 
@@ -228,7 +228,7 @@ LIST_ROW_GROUP = 2_048
 
 
 def connect() -> duckdb.DuckDBPyConnection:
-    """Return a database of its own for one thread, so that its rows keep their order."""
+    """Open a database with one thread, so that rows keep their order."""
     return duckdb.connect(config={"threads": 1})
 
 
@@ -525,7 +525,7 @@ def write_fleet(
     spec
         What the fleet is: its cells, its year, its meters.
     replace
-        Whether a simulated fleet that stands there is replaced.
+        Whether to replace a simulated fleet that is already there.
     workers
         How many threads. Default: one for each core.
 

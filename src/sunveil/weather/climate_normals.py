@@ -56,7 +56,7 @@ def climate_of(site: Site) -> Climate:
     """Return the mean and the swings that :func:`climate_temperature` adds up."""
     # Bilinear between the four normals around. They hold at the mean height of the land around
     # them, so the mean falls by `sunveil.site.LAPSE` on each kilometre that the site is above it.
-    # The day's swing grows with height, which here stands for dry inland air, and with the season.
+    # The day's swing grows with height, a proxy for dry inland air, and with the season.
     mean, cosine, sine, cosine_2, sine_2, terrain = _between_normals(site.latitude, site.longitude)
     season = float(np.hypot(cosine, sine))
     inland = min(max(site.height / 1000.0, 0.0), 2.0)
