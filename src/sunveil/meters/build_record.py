@@ -131,7 +131,7 @@ def to_record(raw: RawSystem, options: MeterOptions) -> Record:
         readings = readings.keep(~instants.skipped)
     each = options.declared_only
     # Where a missing reading is as private as any other, all stamps decide spacing, grid and
-    # duplicates: what is blank stays in its place until these are settled.
+    # duplicates: what is blank stays in its place until these are known.
     readings = _sorted(blank_each(readings) if each else drop_missing(readings), noted=not each)
     register = find_register(readings, options, raw.unit)
     if options.interval_minutes is None:
@@ -199,7 +199,7 @@ def _differences(
 
 
 def _within_span(raw: RawSystem, options: MeterOptions) -> RawSystem:
-    """Leave out rows whose stamps are outside the span that is declared."""
+    """Drop rows outside the declared span."""
     if options.first is None and options.last is None:
         return raw
     first, last = (parse_instant(name, getattr(options, name)) for name in ("first", "last"))

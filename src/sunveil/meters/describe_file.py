@@ -20,7 +20,7 @@ from sunveil.meters.json_files import read_json
 from sunveil.meters.nem12 import is_nem12
 from sunveil.meters.numbers_and_dates import decimal_mark
 from sunveil.meters.quality_rules import TURNED, drop_missing
-from sunveil.meters.read_files import iter_systems, settle
+from sunveil.meters.read_files import iter_systems, record_or_refusal
 from sunveil.meters.reading_options import ADDED, AUTO, MeterOptions, Register, parse_timezone
 from sunveil.meters.record import Record
 from sunveil.meters.registers import find_register
@@ -129,7 +129,7 @@ def _doubts(found: SystemCheckup) -> list[str]:
     if found.longest_gap_days > LONG_GAP:
         doubts.append(f"a gap of {found.longest_gap_days:.0f} days")
     if not found.unit_known:
-        doubts.append(f"nobody says the unit: taken as {found.unit}")
+        doubts.append(f"unit not certain: taken as {found.unit}; set option `power_unit`")
     if not USUAL_PEAK[0] <= found.peak_kw <= USUAL_PEAK[1]:
         doubts.append(f"the highest power is {found.peak_kw:.3g} kW: check the unit")
     hour = found.brightest_hour
@@ -232,7 +232,7 @@ def _text_format(lines: list[str]) -> str:
 
 
 def _defined(name: str, path: Path, options: MeterOptions) -> SourceDescription:
-    """Describe a file whose format says everything by its own definition."""
+    """Describe a file of a format that defines columns, units and times."""
     systems = sum(isinstance(each, Record) for each in iter_systems(path, options))
     origins = dict.fromkeys(_DEFINED, FORMAT) | _declared(options)
     return SourceDescription(name, options, origins, systems)
@@ -319,7 +319,7 @@ def _roles_in_header(found: TableReadings, given: MeterOptions) -> ColumnRoles |
 
 
 def _record(raw: RawSystem, options: MeterOptions) -> Record | None:
-    found = settle(raw, options, name=raw.system_id)
+    found = record_or_refusal(raw, options, name=raw.system_id)
     return found if isinstance(found, Record) else None
 
 

@@ -50,7 +50,7 @@ def read_meters(
 ) -> list[Record]:
     """Read all systems of a file, or of a folder of files.
 
-    Formats are told apart by their content: CSV and its relatives, workbooks, Parquet, Feather,
+    Formats are recognised by their content: CSV and its relatives, workbooks, Parquet, Feather,
     JSON, NEM12 and Green Button XML, plain, compressed or zipped. A table holds one system, named
     after the file, or several with a column of systems; a row is a reading, or a day of readings.
 
@@ -138,7 +138,9 @@ def iter_systems(
             found.setdefault(raw.system_id, []).append((raw, own))
     for name in sorted(found):
         whole, own = joined(found.pop(name))
-        yield settle(whole, own if options_of is None else options_of(name, own), name=name)
+        yield record_or_refusal(
+            whole, own if options_of is None else options_of(name, own), name=name
+        )
 
 
 def iter_raw_systems(path: Path, options: MeterOptions) -> Iterator[RawRead]:
@@ -170,7 +172,7 @@ def iter_raw_systems(path: Path, options: MeterOptions) -> Iterator[RawRead]:
                 yield failed(content.stem, error), options
 
 
-def settle(
+def record_or_refusal(
     raw: RawSystem | RefusedSystem | MeterError, options: MeterOptions, *, name: str
 ) -> Record | RefusedSystem:
     """Return the record of a system, or why there is none."""

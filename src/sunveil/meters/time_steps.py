@@ -405,7 +405,7 @@ def _phase(starts: NDArray[np.int64], interval: int) -> int:
 
 
 def merge_duplicates(readings: RawReadings, policy: Duplicates) -> RawReadings:
-    """Leave one reading per time; different ones for one time are settled by ``policy``."""
+    """Leave one reading per time; of different ones for one time, ``policy`` chooses."""
     fresh = np.r_[True, np.diff(readings.seconds) > 0]
     if fresh.all():
         return readings
@@ -443,7 +443,7 @@ def merge_duplicates(readings: RawReadings, policy: Duplicates) -> RawReadings:
 
 def merge_by_time(readings: RawReadings, policy: Duplicates) -> RawReadings:
     """Leave one reading per time and no blank, whatever the readings say."""
-    # Whether a time is there twice is told by the stamps alone: rows without a reading count too.
+    # Only times decide whether one is there twice: rows without a reading count too.
     again = np.r_[False, np.diff(readings.seconds) == 0]
     if again.any() and policy is Duplicates.REFUSE:
         raise MeterError(
