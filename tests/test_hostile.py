@@ -24,8 +24,8 @@ def test_a_batch_that_is_aborted_is_seen(monkeypatch):
             raise MeterError("planted")
         return found
 
-    settle = read_files.record_or_refusal
-    monkeypatch.setattr(read_files, "record_or_refusal", abort)
+    settle = read_files.settle
+    monkeypatch.setattr(read_files, "settle", abort)
     tried = try_cases(range(8), ways=["infer file --json"], say=lambda _: None)
     assert len({case.number for case, _ in tried.changed}) >= 2
 

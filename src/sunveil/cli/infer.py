@@ -484,13 +484,13 @@ def _any_usable_stamps(meters: Path, options: MeterOptions) -> bool:
     """Whether some system could be read if all its readings were zero."""
     import numpy as np
 
-    from sunveil.meters.read_files import iter_raw_systems, record_or_refusal
+    from sunveil.meters.read_files import iter_raw_systems, settle
     from sunveil.meters.record import Record, RefusedSystem
 
     for raw, own in iter_raw_systems(meters, options):
         if not isinstance(raw, RefusedSystem):
             zeros = replace(raw, values=np.zeros(len(raw.values)))
-            found = record_or_refusal(zeros, own.changed({"cleaning": "each"}), name=raw.system_id)
+            found = settle(zeros, own.changed({"cleaning": "each"}), name=raw.system_id)
             if isinstance(found, Record):
                 return True
     return False

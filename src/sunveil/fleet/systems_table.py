@@ -21,7 +21,7 @@ from sunveil.grids import Places
 from sunveil.meters.build_record import RawSystem
 from sunveil.meters.csv_parquet_excel import read_workbook_table
 from sunveil.meters.file_types import Content, FileKind, kind_of, read_text_table
-from sunveil.meters.read_files import at_longitude, record_or_refusal
+from sunveil.meters.read_files import at_longitude, settle
 from sunveil.meters.reading_options import MeterOptions, parse_timezone
 from sunveil.meters.record import Record, RefusedSystem
 from sunveil.meters.time_steps import FARTHEST, clock_elsewhere, hours_apart
@@ -147,7 +147,7 @@ class SystemTable:
         index: int,
         raw: RawSystem | MeterError,
         options: MeterOptions,
-        settle: Settle = record_or_refusal,
+        settle: Settle = settle,
     ) -> Record | RefusedSystem:
         """Return the record of a system as its own row says of place, clock and meter."""
         name, longitude = str(self.ids[index]), float(self.longitude[index])

@@ -20,7 +20,7 @@ from sunveil.meters.json_files import read_json
 from sunveil.meters.nem12 import is_nem12
 from sunveil.meters.numbers_and_dates import decimal_mark
 from sunveil.meters.quality_rules import TURNED, drop_missing
-from sunveil.meters.read_files import iter_systems, record_or_refusal
+from sunveil.meters.read_files import iter_systems, settle
 from sunveil.meters.reading_options import ADDED, AUTO, MeterOptions, Register, parse_timezone
 from sunveil.meters.record import Record
 from sunveil.meters.registers import find_register
@@ -319,7 +319,7 @@ def _roles_in_header(found: TableReadings, given: MeterOptions) -> ColumnRoles |
 
 
 def _record(raw: RawSystem, options: MeterOptions) -> Record | None:
-    found = record_or_refusal(raw, options, name=raw.system_id)
+    found = settle(raw, options, name=raw.system_id)
     return found if isinstance(found, Record) else None
 
 

@@ -138,9 +138,7 @@ def iter_systems(
             found.setdefault(raw.system_id, []).append((raw, own))
     for name in sorted(found):
         whole, own = joined(found.pop(name))
-        yield record_or_refusal(
-            whole, own if options_of is None else options_of(name, own), name=name
-        )
+        yield settle(whole, own if options_of is None else options_of(name, own), name=name)
 
 
 def iter_raw_systems(path: Path, options: MeterOptions) -> Iterator[RawRead]:
@@ -172,7 +170,7 @@ def iter_raw_systems(path: Path, options: MeterOptions) -> Iterator[RawRead]:
                 yield failed(content.stem, error), options
 
 
-def record_or_refusal(
+def settle(
     raw: RawSystem | RefusedSystem | MeterError, options: MeterOptions, *, name: str
 ) -> Record | RefusedSystem:
     """Return the record of a system, or why there is none."""

@@ -21,7 +21,7 @@ from sunveil.fleet.open import raws_of
 from sunveil.fleet.systems_table import SystemTable, read_systems
 from sunveil.meters.build_record import RawSystem
 from sunveil.meters.file_types import ENDINGS, READABLE, FileKind, kind_of
-from sunveil.meters.read_files import record_or_refusal
+from sunveil.meters.read_files import settle
 from sunveil.meters.reading_options import MeterOptions
 from sunveil.meters.record import Record, RefusedSystem
 from sunveil.publish.publisher import read_households
@@ -468,11 +468,7 @@ def _settle(found: Found, systems: SystemTable, place: dict[str, int], tally: Ta
     name, raw, options = found
     tally.names.add(name)
     at = place.get(name)
-    found_of = (
-        record_or_refusal(raw, options, name=name)
-        if at is None
-        else systems.settled(at, raw, options)
-    )
+    found_of = settle(raw, options, name=name) if at is None else systems.settled(at, raw, options)
     tally.note(found_of)
 
 
