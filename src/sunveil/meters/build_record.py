@@ -134,9 +134,14 @@ def to_record(raw: RawSystem, options: MeterOptions) -> Record:
     # duplicates: what is blank stays in its place until these are known.
     readings = _sorted(blank_each(readings) if each else drop_missing(readings), noted=not each)
     register = find_register(readings, options, raw.unit)
+    if not each and register is Register.NO:
+        readings = to_longer_spacing(
+            readings,
+            label=known,
+            of_energy=raw.unit.is_energy,
+            declared_minutes=options.interval_minutes,
+        )
     if options.interval_minutes is None:
-        if not each and register is Register.NO:
-            readings = to_longer_spacing(readings, label=known, of_energy=raw.unit.is_energy)
         remedy = "give option `label` as start or end, " if known is None and not each else ""
         interval = find_interval(readings, remedy)
     else:

@@ -330,7 +330,7 @@ def find_interval(readings: RawReadings, remedy: str = "") -> int:
 
 
 def to_longer_spacing(
-    readings: RawReadings, *, label: Label | None, of_energy: bool
+    readings: RawReadings, *, label: Label | None, of_energy: bool, declared_minutes: float | None
 ) -> RawReadings:
     """Average stretches of short intervals to the longer ones of the rest."""
     minutes = np.rint(np.diff(readings.seconds) / 60.0).astype(np.int64)
@@ -339,7 +339,7 @@ def to_longer_spacing(
     if label not in (Label.START, Label.END) or len(spacings) != 2 or (minutes < 1).any():
         return readings
     short, long = (int(each) for each in spacings)
-    if long > 60 or long % short:
+    if long > 60 or long % short or declared_minutes not in (None, long):
         return readings
     step = 60 * long
     gaps = np.r_[0, minutes], np.r_[minutes, 0]
