@@ -300,7 +300,7 @@ def infer_fleet(
 
     Privacy
     -------
-    None: the folder is as private as the readings.
+    No protection: the folder is as private as the readings.
     """
     refuse_unguarded()
     reading, inference = split_options(options, MeterOptions, InferOptions)

@@ -160,7 +160,7 @@ def infer(
 
     Privacy
     -------
-    None: the estimate is as private as the readings. Releases are another matter.
+    No protection: the estimate is as private as the readings. Releases are another matter.
     """
     reading, inference = split_options(options, MeterOptions, InferOptions)
     place = Site.of(site, latitude=latitude, longitude=longitude, altitude=altitude)
@@ -201,7 +201,7 @@ def infer_frame(
 
     Privacy
     -------
-    None: the estimates are as private as the readings.
+    No protection: the estimates are as private as the readings.
     """
     reading, inference = split_options(options, MeterOptions, InferOptions)
     place = Site.of(site, latitude=latitude, longitude=longitude, altitude=altitude)
