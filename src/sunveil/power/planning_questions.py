@@ -75,7 +75,7 @@ def peak_day(power: FleetPower, *, group: str | None = None, zone: str = "UTC") 
     draws = power.draws(group)
     days, names = _days(power, zone)
     highest = np.maximum.reduceat(draws, days, axis=0)
-    return _told_day(highest, names, "kW", "highest power of the day", np.argmax)
+    return _banded_day(highest, names, "kW", "highest power of the day", np.argmax)
 
 
 @checked
@@ -116,7 +116,7 @@ def minimum_load_day(
     days, names = _days(power, zone)
     lowest = np.minimum.reduceat(load[:, None] - draws, days, axis=0)
     about = "lowest load less generation of the day"
-    return _told_day(lowest, names, "kW", about, np.argmin)
+    return _banded_day(lowest, names, "kW", about, np.argmin)
 
 
 @checked
@@ -301,7 +301,7 @@ def _days(power: FleetPower, zone: str) -> tuple[NDArray[np.intp], list[str]]:
     return starts, [str(each) for each in dates[starts]]
 
 
-def _told_day(
+def _banded_day(
     values: Draws, names: list[str], unit: str, about: str, best: Callable[..., NDArray[np.intp]]
 ) -> BandedDay:
     """Return the day that is best in most draws."""
