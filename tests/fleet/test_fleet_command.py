@@ -69,7 +69,7 @@ def test_without_what_draws_the_page_is_left_out_and_its_extra_named(
     out = tmp_path / "out"
     code, said, err = call(layouts["file"], "--systems", systems_file, "--out", out)
     assert (code, said) == (0, f"Wrote 6 of 6 systems to {out}\n")
-    assert "pip install 'sunveil[report]'" in err
+    assert "pip install 'sunveil[plots]'" in err
     assert not (out / "summary.html").exists()
 
 
@@ -117,7 +117,7 @@ def test_the_summary_counts_systems_by_quality_and_every_flag(
         (["--systems", "s.csv"], "name it with --out"),
         (["--systems", "s.csv", "--out", "o", "--latitude", "40"], "--latitude is for one site"),
         (["--systems", "s.csv", "--out", "o", "--method", "paper"], "default method only"),
-        (["--systems", "s.csv", "--out", "o", "--weather", "sky.csv"], "weather of a fleet"),
+        (["--systems", "s.csv", "--out", "o", "--weather", "sky.csv"], "option `weather` of a fleet"),
         (["--systems", "none.csv", "--out", "o"], "there is no table of systems"),
         (["--latitude", "40", "--longitude", "-105", "--workers", "2"], "--workers is for a fleet"),
         (["--latitude", "40", "--longitude", "-105", "--restart"], "--restart is for a fleet"),
