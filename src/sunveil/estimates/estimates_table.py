@@ -530,7 +530,7 @@ class Estimate(_Columns):
 
         Privacy
         -------
-        None: the figure shows readings, and is marked so.
+        No protection: the figure shows readings, and is marked so.
         """
         from sunveil.plots.estimate_figures import plot_estimate
 

@@ -322,7 +322,7 @@ def read_fleet(path: Path | str, *, keys: Sequence[str] = ()) -> FleetRows:
 
     Privacy
     -------
-    None: the rows are as private as the readings.
+    No protection: the rows are as private as the readings.
     """
     path = Path(path)
     inferred = sorted(PRIVATE & set(keys))

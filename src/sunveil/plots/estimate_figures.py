@@ -78,7 +78,7 @@ def plot_clear_days(
 
     Privacy
     -------
-    None: the figure shows readings, and is marked so.
+    No protection: the figure shows readings, and is marked so.
     """
     check_inputs(record=record, weather=weather, estimate=estimate, cache=cache, axes=axes)
     if axes is not None and len(axes) == 0:
@@ -206,7 +206,7 @@ def plot_separated(
 
     Privacy
     -------
-    None: the figure shows what a household uses by the hour, and is marked so.
+    No protection: the figure shows what a household uses by the hour, and is marked so.
     """
     check_inputs(record=record, weather=weather, estimate=estimate, cache=cache, axes=axes)
     _household(estimate)
@@ -261,7 +261,7 @@ def plot_load(estimate: Estimate, *, ax: Axes | None = None) -> Axes:
 
     Privacy
     -------
-    None: the figure shows what a household uses by the hour, and is marked so.
+    No protection: the figure shows what a household uses by the hour, and is marked so.
     """
     check_inputs(estimate=estimate, ax=ax)
     home = _household(estimate)
@@ -330,7 +330,7 @@ def plot_residuals(
 
     Privacy
     -------
-    None: the figure is made of readings, and is marked so.
+    No protection: the figure is made of readings, and is marked so.
     """
     check_inputs(record=record, weather=weather, estimate=estimate, cache=cache, ax=ax)
     data = seen_readings(record, SiteSkies.under(weather, cache=cache), estimate)
@@ -407,7 +407,7 @@ def plot_years(estimate: Estimate, *, axes: Sequence[Axes] | None = None) -> tup
 
     Privacy
     -------
-    None: the figure shows what was inferred from readings, and is marked so.
+    No protection: the figure shows what was inferred from readings, and is marked so.
     """
     check_inputs(estimate=estimate, axes=axes)
     if not estimate.years:
@@ -495,7 +495,7 @@ def plot_estimate(estimate: Estimate) -> dict[str, Axes]:
 
     Privacy
     -------
-    None: the figure shows readings, and is marked so.
+    No protection: the figure shows readings, and is marked so.
     """
     instance("estimate", estimate, Estimate, give="an Estimate, as sunveil.infer returns it")
     source = estimate.source

@@ -423,7 +423,7 @@ def write_report(
 
     Privacy
     -------
-    None: the page shows readings and estimates, and says that it is private to the curator.
+    No protection: the page shows readings and estimates, and is marked private to the curator.
     """
     require_extras("plots", purpose="a report")
     kinds: tuple[type[object], ...] = (str, os.PathLike)

@@ -233,7 +233,7 @@ def plot_score_map(
 
     Privacy
     -------
-    None: the map is made of readings, and is marked so.
+    No protection: the map is made of readings, and is marked so.
     """
     check_inputs(record=record, weather=weather, estimate=estimate, truth=truth, cache=cache, ax=ax)
     polar = new_polar() if ax is None else as_polar(ax)
@@ -403,7 +403,7 @@ def plot_skyline(estimate: Estimate, site: Site, *, ax: Axes | None = None) -> A
 
     Privacy
     -------
-    None: the figure shows what was inferred from readings, and is marked so.
+    No protection: the figure shows what was inferred from readings, and is marked so.
     """
     check_inputs(estimate=estimate, site=site, ax=ax)
     if not estimate.skyline:
