@@ -7,12 +7,13 @@ import os
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
+from sunveil._extras import optional_package
 from sunveil.errors import MeterError, SunveilError, log_unforeseen
 from sunveil.estimates.inference_options import InferOptions
 from sunveil.fleet.blocks import Block, record_blocks, usual_blocks
@@ -51,6 +52,11 @@ from sunveil.meters.reading_options import MeterOptions
 from sunveil.meters.record import UNREAD, Cleaning, Record, RefusedSystem, prepared
 from sunveil.meters.time_steps import Stamps
 from sunveil.site import Array
+
+if TYPE_CHECKING:
+    import duckdb
+else:
+    duckdb = optional_package("duckdb", purpose="a fleet")
 
 # Stamps, readings, numbers of rows and, where it is counted apart, what was taken from the grid.
 RowsOfSystem = tuple[NDArray[np.int64], Array, NDArray[np.int64], Array | None]

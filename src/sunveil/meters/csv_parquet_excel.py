@@ -17,6 +17,7 @@ import pyarrow.feather as feather
 import pyarrow.parquet as pq
 from numpy.typing import NDArray
 
+from sunveil._extras import require_extras
 from sunveil.errors import MeterError, ParameterError
 from sunveil.meters.file_types import (
     Content,
@@ -290,6 +291,7 @@ def read_workbook_table(content: Content) -> dict[str, pa.Array]:
 
 def _sheets(content: Content) -> Iterator[list[list[str]]]:
     """Yield the rows of every filled sheet; one that is damaged is raised where no other is."""
+    require_extras("files", purpose="a workbook")
     from openpyxl import load_workbook  # for workbooks alone: it takes longer than reading a year
 
     filled, damaged = 0, None

@@ -425,7 +425,7 @@ def write_report(
     -------
     No protection: the page shows readings and estimates, and is marked private to the curator.
     """
-    require_extras("report", purpose="a report")
+    require_extras("plots", purpose="a report")
     kinds: tuple[type[object], ...] = (str, os.PathLike)
     instance("path", path, kinds, give="the path of the page to write")
     text("title", title, give="the page's heading")

@@ -16,10 +16,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-import duckdb
 import pandas as pd
 
-from sunveil._extras import require_extras
+from sunveil._extras import optional_package, require_extras
 from sunveil._files import real_path
 from sunveil._options import check_path, checked
 from sunveil.errors import ParameterError, SourceError, SunveilError
@@ -35,7 +34,10 @@ from sunveil.publication.readme_and_card import (
 )
 
 if TYPE_CHECKING:
+    import duckdb
     from matplotlib.figure import Figure
+else:
+    duckdb = optional_package("duckdb", purpose="a publication")
 
 NEEDED = ("release_id", "surface_azimuth", "surface_tilt", "dc_capacity_kw")
 
@@ -148,7 +150,7 @@ def write_publication(
     published
         The day of publication; by default today, in UTC.
     """
-    require_extras("publish", purpose="a publication")
+    require_extras("plots", "files", purpose="a publication")
     target = real_path(Path(folder))
     _check(target, publication, figures or {})
     day = published or datetime.datetime.now(datetime.UTC).date()

@@ -9,18 +9,23 @@ from dataclasses import dataclass
 from datetime import datetime
 from enum import StrEnum
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
-import duckdb
 import numpy as np
 
+from sunveil._extras import optional_package
 from sunveil._options import check_fields, checked
 from sunveil.errors import ParameterError, SourceError, WeatherError
 from sunveil.simulate.fault_rates import CITIES, EUROPE, REAL_FLEET, US, FaultRates, FleetStatistics
 from sunveil.simulate.simulated_sky import weather_year, whole_year
 from sunveil.site import Site
 from sunveil.weather.weather_data import Weather
+
+if TYPE_CHECKING:
+    import duckdb
+else:
+    duckdb = optional_package("duckdb", purpose="a simulated fleet")
 
 CELL_SYSTEMS = 100
 COLUMNS = ("latitude", "longitude", "altitude", "timezone", "weight", "name")

@@ -13,14 +13,14 @@ from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
 from contextlib import suppress
 from dataclasses import asdict, dataclass, field, fields, replace
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-import duckdb
 import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
 from sunveil import __version__
+from sunveil._extras import optional_package
 from sunveil._files import real_path, write_whole
 from sunveil._options import checked, whole
 from sunveil.errors import ParameterError
@@ -67,6 +67,11 @@ from sunveil.simulate.simulated_sky import (
 )
 from sunveil.site import Array, normals
 from sunveil.weather.weather_data import utc_index
+
+if TYPE_CHECKING:
+    import duckdb
+else:
+    duckdb = optional_package("duckdb", purpose="a simulated fleet")
 
 KIND = "simulated fleet of sunveil"
 

@@ -12,19 +12,24 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-import duckdb
 import numpy as np
 import pandas as pd
 import pvlib
 
+from sunveil._extras import optional_package
 from sunveil._options import instance, text
 from sunveil.errors import ParameterError, WeatherError
 from sunveil.site import Array, Site
 from sunveil.weather.decomposition import horizontal_weather, to_weather
 from sunveil.weather.nsrdb_and_pvgis import PARSER_ERRORS
 from sunveil.weather.weather_data import STAND_IN_YEAR, Weather, is_typical, to_stand_in_year
+
+if TYPE_CHECKING:
+    import duckdb
+else:
+    duckdb = optional_package("duckdb", purpose="a weather file")
 
 _HALF_HOUR = pd.Timedelta(minutes=30)
 _TYPICAL_KINDS = re.compile(r"TMY|IWEC|CWEC|TRY|typical", re.IGNORECASE)
