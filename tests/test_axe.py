@@ -12,7 +12,7 @@ from plot_makers import estimate_of, pair_of, sunny
 from sunveil.estimates import Flag
 from sunveil.plots import Case
 from sunveil.plots.html_report import render_fleet_page, render_report
-from test_report_fleet import RUN, SUMMARY
+from test_report import RUN, SUMMARY
 
 CHROMIUM = "/usr/bin/chromium"
 

@@ -71,9 +71,9 @@ def asked(served, clock, monkeypatch, *, works):
 
 @pytest.fixture
 def taking_turns(monkeypatch):
-    """Return what waits until so many have come for a turn, within a minute."""
+    """Return what waits until so many have come for the lock, within a minute."""
     came = []
-    real = charges.turns_of
+    real = charges.lock_names
 
     def noted(*given):
         came.append(given)
@@ -86,7 +86,7 @@ def taking_turns(monkeypatch):
             time.sleep(0.01)
         return False
 
-    monkeypatch.setattr("sunveil.ledger.ledger.turns_of", noted)
+    monkeypatch.setattr("sunveil.ledger.ledger.lock_names", noted)
     return wait
 
 

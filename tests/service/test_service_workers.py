@@ -138,9 +138,7 @@ def test_another_worker_takes_up_what_was_paid_and_leaves_alone_what_was_not(two
 def test_one_of_several_watches_and_another_when_it_is_gone(serve, database, tmp_path, monkeypatch):
     monkeypatch.setattr("sunveil.service.app.JOBS_PAUSE", 0.01)
     looked = []
-    monkeypatch.setattr(
-        "sunveil.service.curator.inference.update_states", lambda service: looked.append(service)
-    )
+    monkeypatch.setattr("sunveil.service.app.update_states", lambda service: looked.append(service))
     first = serve(tmp_path / "data", database=database, workers=2)
     until(lambda: len(looked) >= 2)
     second = serve(tmp_path / "data", database=database, workers=2)
