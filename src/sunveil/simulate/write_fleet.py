@@ -12,7 +12,6 @@ from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
 from contextlib import suppress
 from dataclasses import asdict, dataclass, field, fields, replace
-from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
@@ -21,6 +20,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
+from sunveil import __version__
 from sunveil._files import real_path, write_whole
 from sunveil._options import checked, whole
 from sunveil.errors import ParameterError
@@ -128,7 +128,7 @@ def make_description(spec: FleetSpec, truth: dict[str, Any], *, sky_minutes: int
     clocks = truth["clock"]
     description: dict[str, Any] = {
         "kind": KIND,
-        "sunveil": version("sunveil"),
+        "sunveil": __version__,
         "systems": spec.systems,
         "seed": spec.seed,
         "year": spec.year,
@@ -185,7 +185,7 @@ def make_readme(spec: FleetSpec, *, sky_minutes: int) -> str:
         systems=spec.systems,
         cells=len(spec.cells),
         year=spec.year,
-        version=version("sunveil"),
+        version=__version__,
         seed=spec.seed,
         interval=spec.interval_minutes,
         sky=sky_minutes,
