@@ -15,7 +15,7 @@ from click.core import ParameterSource
 
 from sunveil._extras import require_extras
 from sunveil.cli import main
-from sunveil.cli._options import METER_OPTIONS, WEATHER_OPTIONS, declared_options, taking
+from sunveil.cli._options import METERS, WEATHER, Group, command, declared_options, taking
 from sunveil.cli._text import interruptible, printable
 from sunveil.errors import ParameterError
 
@@ -66,8 +66,8 @@ SUBJECT_OPTIONS = (
 )
 
 
-@click.command("python -m reproduction", context_settings={"show_default": True})
-@taking(OWN_OPTIONS, SUBJECT_OPTIONS, METER_OPTIONS, WEATHER_OPTIONS)
+@command("python -m reproduction")
+@taking(Group("Options", OWN_OPTIONS), Group("Readings", SUBJECT_OPTIONS), METERS, WEATHER)
 @click.pass_context
 def reproduce_command(
     context: click.Context, /, *, out: Path, draws: int, as_json: bool, **given: Any

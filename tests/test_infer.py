@@ -1,6 +1,5 @@
 from __future__ import annotations
 
-import sys
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
@@ -17,7 +16,7 @@ from sunveil.errors import MeterError, TooLittleData
 from sunveil.estimates import Estimate, Flag, Quality
 from sunveil.estimates.inference_options import InferOptions, Method, Search
 from sunveil.fleet.blocks import grid_of, on_grid
-from sunveil.inference import infer_fleet
+from sunveil.inference import fleet_part, infer_fleet
 from sunveil.inference.fleet_part import SiteSkies
 from sunveil.inference.infer import infer_record, infer_records
 from sunveil.meters import Label, from_pandas
@@ -562,8 +561,7 @@ def test_one_system_gives_the_last_digit_of_the_fleets_row(demo_fleet):
 
 @pytest.mark.parametrize("told", [pair_of(), tracker_of()])
 def test_the_paper_s_one_plane_is_flagged_where_the_engine_tells_more(told, monkeypatch):
-    module = sys.modules["sunveil.inference.infer"]
-    monkeypatch.setattr(module, "infer_any_block", lambda *_, **__: told.alone())
+    monkeypatch.setattr(fleet_part, "infer_any_block", lambda *_, **__: told.alone())
     options = InferOptions(method=Method.PAPER, search=Search.BAYESOPT)
     found = infer_record(*sunny(60), options=options)
     assert [each.plane for each in found.planes] == [found.plane]

@@ -73,6 +73,7 @@ class Option:
     high: float = math.inf
     choices: tuple[str, ...] = ()  # of text; those of an enumeration are its members
     metavar: str | None = None  # what stands for its value in help texts
+    several: bool = False  # whether a command takes it several times
 
 
 def declared_options(kind: type) -> dict[str, tuple[Any, Option]]:

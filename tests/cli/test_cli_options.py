@@ -1,18 +1,25 @@
 from __future__ import annotations
 
-import click
 import pandas as pd
 import pytest
 from click.testing import CliRunner
 
-from sunveil.cli._options import METER, METER_OPTIONS, declared_options, pointing_to_schema, taking
-from sunveil.cli.release import READING_OPTIONS, meter_options
+from sunveil.cli import cli
+from sunveil.cli._options import (
+    METERS,
+    NO_OPTION,
+    RELEASED_METERS,
+    command,
+    declared_options,
+    pointing_to_schema,
+    taking,
+)
+from sunveil.cli.release import meter_options
 from sunveil.errors import SourceError
 from sunveil.meters import MeterOptions, from_pandas
 from sunveil.meters.schema_files import options_from
 
-# What only a schema file declares, and what the command decides.
-NO_OPTION = {"interval_minutes", "first", "last", "cleaning"}
+METER = set(MeterOptions.__dataclass_fields__) - set(NO_OPTION)
 SCHEMA = "power_unit: kWh\nduplicates: mean\ntimezone: UTC\ninterval_minutes: 30\nregister: daily\n"
 
 
@@ -21,15 +28,15 @@ def declared(tmp_path):
     """Return the options that a command line declares."""
     (tmp_path / "s.yaml").write_text(SCHEMA)
 
-    def read(*words: str, options=METER_OPTIONS, make=declared_options) -> MeterOptions:
+    def read(*words: str, options=METERS, make=declared_options) -> MeterOptions:
         found: list[MeterOptions] = []
 
-        @click.command()
+        @command("read")
         @taking(options)
-        def command(**given: object) -> None:
+        def read_command(**given: object) -> None:
             found.append(make(given))
 
-        said = CliRunner().invoke(command, [word.format(tmp_path) for word in words])
+        said = CliRunner().invoke(read_command, [word.format(tmp_path) for word in words])
         assert said.exit_code == 0, said.output
         return found[0]
 
@@ -37,7 +44,21 @@ def declared(tmp_path):
 
 
 def test_every_field_has_an_option_unless_only_a_schema_declares_it():
-    assert set(METER) == set(MeterOptions.__dataclass_fields__) - NO_OPTION
+    for name in ("infer", "check", "schema", "release", "utility"):
+        params = {each.name: each for each in cli.commands[name].params}
+        assert METER - {"unit_switch"} <= set(params)
+        assert not set(NO_OPTION) & set(params)
+        # described once, by the command that proposes a schema
+        assert params["label"].hidden == (name != "schema")
+
+
+def test_help_is_in_groups_and_names_what_another_command_describes():
+    said = CliRunner().invoke(cli, ["infer", "--help"]).output
+    titles = [line[:-1] for line in said.splitlines() if line.endswith(":") and line[0] != " "]
+    assert titles == ["Place", "Meter files", "Weather", "Method", "Fleet", "Output", "Other"]
+    assert "Described by sunveil schema --help: --skip-rows, --separator" in said
+    assert "Instant of its interval" not in said
+    assert "Instant of its interval" in CliRunner().invoke(cli, ["schema", "--help"]).output
 
 
 def test_without_options_the_defaults_hold(declared):
@@ -85,7 +106,7 @@ def test_a_schema_is_taken_and_options_beside_it_win(declared):
 
 
 def test_a_release_takes_each_reading_alone(declared):
-    release = {"options": READING_OPTIONS, "make": meter_options}
+    release = {"options": RELEASED_METERS, "make": meter_options}
     assert declared(**release) == MeterOptions(cleaning="each")
     assert declared("--power-unit", "MW", **release) == MeterOptions(
         power_unit="MW", cleaning="each"

@@ -103,7 +103,7 @@ def test_what_is_refused_leaves_no_folder_and_no_charge(sunveil, ledger, fleet, 
         (("--latitude", "39"), "--latitude is for one site"),
         (("--mechanism", "paper"), "single releases"),
         (("--delta", "0.1"), "one site at a time"),
-        (("--weather", "sky.csv"), "weather of a fleet"),
+        (("--weather", "sky.csv"), "option `weather` of a fleet"),
     ],
 )
 def test_options_that_a_fleet_does_not_take_are_refused(sunveil, fleet, options, words):

@@ -28,8 +28,9 @@ from reproduction.page import DrawGuarantees
 from reproduction.run import MOST_DRAWS, Reproduction
 from reproduction.steps import steps_figure
 from sunveil.cli import main
-from sunveil.cli._options import METER
+from sunveil.cli._options import NO_OPTION
 from sunveil.grids import plane_grid
+from sunveil.meters import MeterOptions
 from sunveil.privacy import ConditionalGuarantee, Readings
 from sunveil.releases import Choices
 from sunveil.releases.score_kernels import Capacities
@@ -267,7 +268,9 @@ def test_the_most_draws_are_the_library_s_own():
 
 
 def test_every_way_to_read_a_file_is_offered():
-    assert {*METER, "schema"} <= {each.name for each in reproduce_command.params}
+    assert set(MeterOptions.__dataclass_fields__) - set(NO_OPTION) | {"schema"} <= {
+        each.name for each in reproduce_command.params
+    }
 
 
 CODE = """

@@ -1,10 +1,14 @@
 from __future__ import annotations
 
+import datetime as dt
+
 import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from sunveil.engine import infer_block, make_sky_table
+from sunveil.engine.bright_envelope import points_of, profiles_of
 from sunveil.engine.first_and_last_light import (
     OFFSETS,
     OPEN_SHARE,
@@ -16,12 +20,16 @@ from sunveil.engine.first_and_last_light import (
     offsets_by_day,
     with_offsets,
 )
+from sunveil.engine.shading import prepare
+from sunveil.estimates.inference_options import InferOptions
 from sunveil.estimates.planes_and_intervals import (
     DECLARED,
     ClockHypothesis,
     ClockStep,
     DaylightSaving,
 )
+from sunveil.grids import Grid
+from sunveil.site import Site, TimeGrid
 
 DAYS = 300
 
@@ -125,3 +133,21 @@ def test_only_weeks_that_are_far_off_make_a_suspect():
     assert not may_have_steps(nothing, flat, minutes=60.0).any()
     short = Daylight(bounds[:, :, :20], np.ones((4, 20)))
     assert not may_have_steps(short, flat, minutes=60.0).any()
+
+
+def test_a_step_of_ninety_minutes_is_found_where_the_grid_starts_at_solar_midnight():
+    """Half an interval earlier, such a record has one solar day more."""
+    site, first = Site(53.5, -2.2, 40.0), 1546300800  # 2019
+    fine = make_sky_table(site, TimeGrid(first, 1800, 2 * 8760))
+    plane = points_of(Grid(np.array([180.0]), np.array([30.0])))
+    power = np.zeros(fine.grid.count, dtype=np.float32)
+    numbers = prepare(fine, InferOptions()).numbers
+    lit = fine.slot[: fine.usable]
+    power[lit] = profiles_of(fine.sheet, plane, numbers)[0, : fine.usable]
+    day = 120 * 48
+    power[day:] = np.roll(power[day:], 3)
+    hourly = np.float32(5.0) * power.reshape(-1, 2).mean(axis=1)
+    found = infer_block(hourly[None], make_sky_table(site, TimeGrid(first, 3600, 8760)))
+    step = found[0].clock_steps[-1]
+    assert abs((step.date - dt.date(2019, 5, 1)).days) <= 3
+    assert step.offset_minutes == 90.0

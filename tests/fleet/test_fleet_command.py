@@ -117,7 +117,7 @@ def test_the_summary_counts_systems_by_quality_and_every_flag(
         (["--systems", "s.csv"], "name it with --out"),
         (["--systems", "s.csv", "--out", "o", "--latitude", "40"], "--latitude is for one site"),
         (["--systems", "s.csv", "--out", "o", "--method", "paper"], "default method only"),
-        (["--systems", "s.csv", "--out", "o", "--weather", "sky.csv"], "weather of a fleet"),
+        (["--systems", "s.csv", "--out", "o", "--weather", "sky.csv"], "`weather` of a fleet"),
         (["--systems", "none.csv", "--out", "o"], "there is no table of systems"),
         (["--latitude", "40", "--longitude", "-105", "--workers", "2"], "--workers is for a fleet"),
         (["--latitude", "40", "--longitude", "-105", "--restart"], "--restart is for a fleet"),

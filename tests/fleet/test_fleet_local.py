@@ -17,12 +17,13 @@ import pytest
 from fleet_folders import contents
 
 from sunveil.errors import SourceError, SunveilError
-from sunveil.fleet.run_context import context_of
+from sunveil.fleet.open import open_fleet
+from sunveil.fleet.run_context import context_of, keep_context
 from sunveil.fleet.run_plan import Part
 from sunveil.inference import infer_fleet
 from sunveil.inference import workers as local
-from sunveil.inference.fleet_run import _opened
 from sunveil.inference.workers import refuse_unguarded, run_in_pool, run_local
+from sunveil.meters import MeterOptions
 
 SMALL = {"part_rows": 1}
 
@@ -31,8 +32,10 @@ SMALL = {"part_rows": 1}
 def job(layouts, systems_file, tmp_path):
     out = tmp_path / "opened"
     out.mkdir()
-    context, _ = _opened(layouts["files"], systems_file, out, SMALL, server={}, workers=1)
-    return context.job
+    reading = MeterOptions()
+    fleet = open_fleet(layouts["files"], systems_file, out, reading=reading, workers=1, **SMALL)
+    keep_context(fleet.context)
+    return fleet.context.job
 
 
 def parts(count):

@@ -11,7 +11,6 @@ import pytest
 from fleet_folders import PLACES, estimates_of, refusals_of, write_systems
 
 from sunveil.cli import main
-from sunveil.inference import fleet_part as fleet_task
 from sunveil.inference import infer_fleet
 from sunveil.inference.infer import infer
 
@@ -61,7 +60,9 @@ def test_a_mixed_fleet_says_in_its_table_which_meters_are_net(
     rows = [f"{name},{PLACES[name][0]},{PLACES[name][1]},{kind}" for name, kind in kinds.items()]
     (tmp_path / "s.csv").write_text("\n".join(["system_id,latitude,longitude,metering", *rows]))
     reviewed = []
-    monkeypatch.setattr(fleet_task, "_again", lambda paths, names, context: reviewed.extend(names))
+    monkeypatch.setattr(
+        "sunveil.fleet.open._records_of", lambda paths, names, context: reviewed.extend(names) or ()
+    )
     infer_fleet(tmp_path / "fleet.parquet", tmp_path / "s.csv", tmp_path / "out", workers=1)
     found = estimates_of(tmp_path / "out")
     assert reviewed == []

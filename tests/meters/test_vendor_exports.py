@@ -504,3 +504,30 @@ def test_zones_and_offsets_behind_times_are_known(zone, hours, tmp_path):
         int(60 * hours), "m"
     )
     assert record.times[0] == first
+
+
+@pytest.mark.parametrize("unit", ["kW", "kWh"])
+@pytest.mark.parametrize("label", ["start", "end"])
+def test_two_spacings_are_brought_to_the_longer_one(label, unit, tmp_path):
+    long = readings(10, "UTC", days=2)
+    short = readings(1, "UTC", start="2024-06-22", days=2)
+    rows = []
+    for part, minutes in ((long, 10), (short, 1)):
+        late = STEP(minutes=minutes if label == "end" else 0)
+        scale = minutes / 60 if unit == "kWh" else 1.0
+        rows += [
+            f"{time + late:%Y-%m-%dT%H:%M}Z,{power * scale:.6f}"
+            for time, power in zip(part.times, part.power, strict=True)
+        ]
+    rows.pop(1000)  # one of the short ones: its ten minutes are left out
+    path = tmp_path / "a.csv"
+    path.write_bytes(text(f"time,power {unit}", rows))
+    (record,) = read_meters(path, label=label)
+    assert record.interval_minutes == 10
+    lost = (1000 - len(long.times)) // 10
+    means = np.delete(short.power.reshape(-1, 10).mean(axis=1), lost)
+    np.testing.assert_allclose(record.power_kw, [*long.power, *means], atol=1e-3)
+    assert np.diff(record.times).max() == np.timedelta64(20, "m")
+    assert any("averaged to 10 minutes" in note for note in record.notes)
+    assert "option `label`" in refusal(path)
+    assert "one spacing" in refusal(path, cleaning="each", label=label)

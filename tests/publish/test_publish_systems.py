@@ -263,8 +263,8 @@ def test_a_frame_shared_by_a_year_scores_a_late_record_as_its_own_frame_does(fle
         own = make_frame(weather, member.time_grid, CHOICES)
         (record,) = (
             each.record
-            for part in one.records.plan.parts
-            for each in one.records.of(part)
+            for part in one.records.parts
+            for each in one.records.records(part)
             if isinstance(each, HeldRecord) and each.number == member.number
         )
     frames = (

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
-from sunveil.cli._text import Refusal, aligned, printable
+from sunveil.cli._text import Refusal, aligned, named, own_reason, printable
 from sunveil.estimates.estimate_text import (
     clear_hours_words,
     decimals,
@@ -28,9 +28,6 @@ QUALITY = (
     f"Quality: good where the plane is known to within {GOOD_WITHIN:g}°, fair within"
     f" {FAIR_WITHIN:g}°, poor beyond or with a flag that speaks against it."
 )
-
-
-MOST_NAMED = 5  # systems named in front of a note that they share
 
 
 LONGEST_REASON = 60  # letters of why a system is unknown; all of it is said beside the table
@@ -82,8 +79,7 @@ def plane_rows(estimate: Estimate) -> list[tuple[str, str, str, str]]:
 
 def _unknown(refused: Refusal) -> tuple[str, ...]:
     """Return the row of a system that could not be inferred, with the beginning of the reason."""
-    reason = refused.reason.split(f"system {refused.system_id}", 1)[-1].lstrip(":, ")
-    reason = reason.split(";")[0]
+    reason = own_reason(refused).split(";")[0]
     if len(reason) > LONGEST_REASON:
         reason = reason[:LONGEST_REASON].rsplit(" ", 1)[0] + "…"
     return (refused.system_id, "unknown", "unknown", "unknown", "-", f"unknown: {reason}")
@@ -218,9 +214,7 @@ def _grouped(said: Iterable[tuple[str, str]], *, everyone: int) -> list[str]:
 def _names(systems: list[str], everyone: int) -> str:
     if len(systems) == everyone > 1:
         return "all systems"
-    more = len(systems) - MOST_NAMED
-    named = ", ".join(systems[:MOST_NAMED])
-    return f"{named} and {more} more" if more > 0 else named
+    return named(systems)
 
 
 def _distinct(values: Iterable[Assumptions]) -> list[Assumptions]:

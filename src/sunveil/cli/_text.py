@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from sunveil._files import make_bar, shows_bars
+from sunveil.errors import SunveilError
 
 if TYPE_CHECKING:
     from sunveil.releases.release_answer import ExpectedErrors
@@ -83,6 +84,33 @@ def sentence(error: Exception) -> str:
     else:
         text = str(error)
     return printable(" ".join(text.split())).rstrip(".")
+
+
+MOST_NAMED = 5  # systems that a line names
+
+
+def named(systems: Sequence[str]) -> str:
+    """Return the names of a few systems, and how many more there are."""
+    more = len(systems) - MOST_NAMED
+    names = ", ".join(systems[:MOST_NAMED])
+    return f"{names} and {more} more" if more > 0 else names
+
+
+def own_reason(refusal: Refusal) -> str:
+    """Return why a system was refused, without its name."""
+    return refusal.reason.split(f"system {refusal.system_id}", 1)[-1].lstrip(":, ")
+
+
+def say_left_out(refusals: Sequence[Refusal]) -> None:
+    """Print which systems were left out to stderr: a line for each reason, with its systems."""
+    systems: dict[str, list[str]] = {}  # a system may be left out of several files
+    for each in {(each.system_id, each.reason): each for each in refusals}.values():
+        systems.setdefault(own_reason(each), []).append(each.system_id)
+    reasons = {own_reason(each): each.reason for each in refusals}
+    for reason, names in systems.items():
+        count = "" if len(names) == 1 else f"{len(names):,} systems, "
+        why = sentence(SunveilError(reasons[reason] if len(names) == 1 else reason))
+        click.echo(f"sunveil: left out {count}{printable(named(names))}: {why}", err=True)
 
 
 def printable(text: str) -> str:

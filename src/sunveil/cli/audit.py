@@ -18,12 +18,18 @@ BROKEN = 1  # something that must hold does not; 2 is for what the user can put 
 
 
 @click.command("audit", context_settings={"show_default": True})
-@click.option("--pairs", type=int, default=2000, help="Pairs of neighbours for each mechanism.")
-@click.option("--epsilon", type=float, default=1.0, help="The ε that is claimed.")
-@click.option("--seed", type=int, default=1, help="The same seed gives the same pairs.")
-@click.option("--draws", type=int, default=1000, help="Draws for each test of a sampler.")
-@click.option("--json", "as_json", is_flag=True, help="A JSON object instead of tables.")
-@click.option("--out", type=click.Path(path_type=Path), metavar="FILE", help="Write there instead.")
+@click.option(
+    "--pairs", type=int, default=2000, help="Number of neighbouring pairs for each mechanism."
+)
+@click.option("--epsilon", type=float, default=1.0, help="Claimed ε.")
+@click.option(
+    "--seed", type=int, default=1, help="Random seed; the same seed gives the same pairs."
+)
+@click.option("--draws", type=int, default=1000, help="Number of draws for each test of a sampler.")
+@click.option("--json", "as_json", is_flag=True, help="Print JSON instead of tables.")
+@click.option(
+    "--out", type=click.Path(path_type=Path), metavar="FILE", help="Write to this file instead."
+)
 @click.pass_context
 def audit_command(
     context: click.Context,
@@ -36,12 +42,12 @@ def audit_command(
     as_json: bool,
     out: Path | None,
 ) -> None:
-    """Try to break the privacy of every mechanism, with the worst neighbours there are.
+    """Test the privacy of every mechanism on worst-case neighbouring records.
 
-    The exact privacy loss of each pair is compared with the claim, and draws with the computed
-    probabilities. No file is read.
+    Compares the exact privacy loss of each pair with the claim, and draws with the computed
+    probabilities. Reads no file.
 
-    Exit code 0: all holds that must. Exit code 1: something does not. Exit code 2: bad input.
+    Exit code 0: all claims hold. Exit code 1: a claim does not hold. Exit code 2: bad input.
     """
     from sunveil.privacy.mechanism_audit import run_audit
 

@@ -17,15 +17,26 @@ from sunveil._files import progress, write_whole
 from sunveil.cli._options import (
     AS_JSON,
     METER_OPTIONS,
+    METERS,
+    OUT,
+    PLACE,
+    SCHEMA,
+    SYSTEMS,
+    WEATHER,
     WEATHER_NAMES,
-    WEATHER_OPTIONS,
+    Declared,
+    Group,
     check_target,
     choice,
+    command,
     declared_options,
+    path_option,
+    refuse_place,
+    require_place,
     server_options,
     taking,
 )
-from sunveil.cli._text import Refusal, compile_first, counting, printable, say, sentence
+from sunveil.cli._text import Refusal, compile_first, counting, named, printable, say, say_left_out
 from sunveil.errors import ParameterError, SunveilError, WeatherError
 
 if TYPE_CHECKING:
@@ -39,38 +50,31 @@ if TYPE_CHECKING:
     from sunveil.meters.record import Record, RefusedSystem
     from sunveil.site import Site
 
-FLEET_OPTIONS = (
-    click.option(
-        "--systems",
-        type=click.Path(path_type=Path),
-        metavar="FILE",
-        help="A whole fleet: the table of its systems, with system_id, latitude, longitude and, if"
-        " known, altitude, timezone and metering (generation or net); other columns are public"
-        " keys that are carried along.",
-    ),
-    click.option(
-        "--engine",
-        type=choice("local", "dask"),
-        default="local",
-        help="Processes of this machine, or Dask; for a fleet.",
-    ),
-    click.option("--scheduler", metavar="ADDRESS", help="A Dask scheduler that runs already."),
-    click.option(
-        "--workers",
-        type=click.IntRange(1, 1024),
-        help="Parts of a fleet worked on at a time; as many as there are processors if left out.",
-    ),
-    click.option(
-        "--restart", is_flag=True, help="Throw away what --out holds of another run over a fleet."
+FLEET = Group(
+    "Fleet",
+    (
+        SYSTEMS,
+        click.option(
+            "--engine",
+            type=choice("local", "dask"),
+            default="local",
+            help="Where a fleet is inferred: processes of this machine, or Dask.",
+        ),
+        click.option("--scheduler", metavar="ADDRESS", help="Address of a running Dask scheduler."),
+        click.option(
+            "--workers",
+            type=click.IntRange(1, 1024),
+            help="Number of worker processes; the number of processors if not given.",
+        ),
+        click.option(
+            "--restart", is_flag=True, help="Delete what --out contains of another fleet run."
+        ),
     ),
 )
 
 
 # Kinds of refusals that may lie in the readings: whatever one record holds, a run ends alike.
 READINGS_KINDS = frozenset({"meter", "too little data", "failed"})
-
-
-_SITE = ("latitude", "longitude", "altitude")
 
 
 _FLEET = ("engine", "scheduler", "workers", "restart")
@@ -81,9 +85,7 @@ def refuse_fleet_options(context: click.Context) -> None:
     for name in _FLEET:
         if _is_given(context, name):
             raise click.UsageError(f"--{name} is for a fleet: give its --systems", context)
-    for parameter in context.command.params:
-        if parameter.name in _SITE[:2] and context.params[parameter.name] is None:
-            raise click.MissingParameter(ctx=context, param=parameter)
+    require_place(context)
 
 
 def run_fleet(
@@ -96,12 +98,7 @@ def run_fleet(
     given: dict[str, Any],
 ) -> None:
     """Infer a fleet, telling how far it is."""
-    for name in _SITE:
-        if given[name] is not None:
-            raise click.UsageError(
-                f"--{name} is for one site: the places of a fleet stand in its table of systems",
-                context,
-            )
+    refuse_place(context)
     if given["method"] != "default":
         raise click.UsageError("a fleet is inferred by the default method only", context)
     if out is None:
@@ -208,15 +205,6 @@ def _done(result: FleetResult, out: Path, summary: dict[str, Any]) -> dict[str, 
     }
 
 
-SEPARATED = click.option(
-    "--separated",
-    type=click.Path(path_type=Path),
-    metavar="FILE",
-    help="Of one net meter, a .csv or .parquet file to write with the generation of every interval,"
-    " its 90% band and the load. Private.",
-)
-
-
 _ENDINGS = (".csv", ".parquet")
 
 
@@ -263,91 +251,51 @@ def write_separated(
         click.echo(f"sunveil: wrote {len(frame):,} intervals to {path}", err=True)
 
 
-# Needed for one site; a fleet's table of systems has them.
-PLACE_OPTIONS = (
-    click.option("--latitude", type=float, help="North positive; of one site. [degrees]"),
-    click.option("--longitude", type=float, help="East positive; of one site. [degrees]"),
-    click.option(
-        "--altitude", type=float, help="Above the sea; looked up if left out; of one site. [m]"
+INFERENCE = Group(
+    "Method",
+    (
+        Declared("sunveil.estimates.inference_options", "InferOptions", ("losses",)),
+        click.option("--losses", type=float, default=0.05, help="System losses, a fraction."),
+        click.option(
+            "--inverter-efficiency",
+            type=float,
+            default=0.96,
+            help="Nominal inverter efficiency, a fraction.",
+        ),
+    ),
+)
+
+INFER_OUTPUT = Group(
+    "Output",
+    (
+        click.option(
+            "--json",
+            "as_json",
+            is_flag=True,
+            help="Print JSON instead of a table; with --systems, progress as JSON lines.",
+        ),
+        path_option(
+            "--out",
+            "Write to this file, completely or not at all, instead of printing; with --systems, the"
+            " folder of the run.",
+            metavar="PATH",
+        ),
+        path_option(
+            "--report",
+            "Also write an HTML page with figures, of one site. Private.",
+        ),
+        path_option(
+            "--separated",
+            "Also write the generation of one net meter by interval, its 90% band and the load, as"
+            " .csv or .parquet. Private.",
+        ),
     ),
 )
 
 
-OUTPUT_OPTIONS = (
-    click.option(
-        "--json",
-        "as_json",
-        is_flag=True,
-        help="A JSON list instead of a table; with --systems, progress as JSON lines.",
-    ),
-    click.option(
-        "--out",
-        type=click.Path(path_type=Path),
-        metavar="PATH",
-        help="A file to write, whole or not at all, instead of printing; with --systems, the"
-        " folder of the run.",
-    ),
-    click.option(
-        "--report",
-        type=click.Path(path_type=Path),
-        metavar="FILE",
-        help="A page with figures to write beside it, for a browser: private; of one site.",
-    ),
-    SEPARATED,
-)
-
-
-INFERENCE_OPTIONS = (
-    click.option(
-        "--method",
-        type=choice("default", "paper"),
-        default="default",
-        help="All readings and a robust refinement, or the paper's method.",
-    ),
-    click.option(
-        "--clock",
-        type=choice("repair", "given"),
-        default="repair",
-        help="Repair a clock that does not fit the sun, or take it as given.",
-    ),
-    click.option(
-        "--group",
-        type=choice("day", "week", "month", "quarter"),
-        default="month",
-        help="How the paper's method groups days.",
-    ),
-    click.option(
-        "--search",
-        type=choice("exhaustive", "bayesopt"),
-        default="exhaustive",
-        help="How the paper's method looks for its maximiser: all planes, or some by GP-UCB.",
-    ),
-    click.option("--losses", type=float, default=0.05, help="System losses, a fraction."),
-    click.option(
-        "--inverter-efficiency", type=float, default=0.96, help="Nominal efficiency, a fraction."
-    ),
-    click.option(
-        "--albedo", type=float, default=0.2, help="Share of light that the ground sends back."
-    ),
-    click.option(
-        "--mount",
-        type=choice("unknown", "rack", "roof"),
-        default="unknown",
-        help="How the modules are mounted; known, it makes the capacity surer.",
-    ),
-    click.option(
-        "--force",
-        is_flag=True,
-        help="Infer what was refused since it does not look like generation, flagged.",
-    ),
-)
-
-
-@click.command("infer", context_settings={"show_default": True})
+@command("infer")
 @click.argument("meters", type=click.Path(path_type=Path))
-@taking(
-    PLACE_OPTIONS, FLEET_OPTIONS, METER_OPTIONS, WEATHER_OPTIONS, INFERENCE_OPTIONS, OUTPUT_OPTIONS
-)
+@taking(PLACE, METERS, WEATHER, INFERENCE, FLEET, INFER_OUTPUT)
 @click.pass_context
 def infer_command(
     context: click.Context,
@@ -363,21 +311,21 @@ def infer_command(
 ) -> None:
     """Infer azimuth, tilt and DC capacity of every system in METERS.
 
-    METERS is a file, an archive or a folder of files at one site: a table of one system, or of many
-    in long form (system_id, time, power_kw), or an export of a portal or utility, recognised by
-    its content; what that leaves open is said by options or by --schema.
+    METERS is a file, an archive or a folder of files at one site: a table of one system, a long
+    table of many systems (system_id, time, power_kw), or an export of a portal or utility, which is
+    recognised by its content. Options or --schema declare what the content leaves open.
 
-    With --systems, it is a whole fleet: Parquet in long form or with lists, or a folder of files,
-    at the places that the table of systems gives; the estimates are written to the folder --out,
-    and a run that was stopped is taken up by the same command.
+    With --systems, METERS is a fleet: Parquet in long form or with lists, or a folder of files. The
+    table of systems has the places. Estimates are written to the folder --out; the same command
+    continues an interrupted run.
 
-    Every system stands alone. One that cannot be inferred keeps its row, unknown in the table and
-    an object with system_id and error in the JSON, and is named on stderr with the reason; the
-    others' rows are the same, and the exit code is 0.
+    Each system is inferred separately. A system that cannot be inferred keeps its row (unknown in
+    the table, an object with system_id and error in the JSON) and its reason is printed to stderr;
+    the exit code is 0.
 
-    Exit code 2: the input cannot be read, it is one system that cannot be inferred, or no system
-    can be for a reason that is not in its readings: its stamps, the time zone, the weather. stderr
-    says why in one sentence, and nothing is written.
+    Exit code 2: the input cannot be read, the only system cannot be inferred, or no system can be
+    inferred for a reason other than its readings, such as timestamps, time zone or weather. Nothing
+    is written.
     """
     if given["systems"] is not None:
         if separated is not None:
@@ -425,9 +373,7 @@ def infer_command(
     else:
         write_whole(out, text + "\n")
         click.echo(f"Wrote {len(outcomes) - len(refused)} of {len(outcomes)} systems to {out}")
-    for each in [*refused, *beside]:
-        reason = sentence(SunveilError(each.reason))
-        click.echo(f"sunveil: left out {each.system_id}: {reason}", err=True)
+    say_left_out([*refused, *beside])
     if report is not None and len(refused) < len(outcomes):
         click.echo(f"sunveil: report: {report} (private)", err=True)
 
@@ -568,30 +514,17 @@ def _as_table(outcomes: Sequence[Estimate | Refusal]) -> str:
     return show_estimates(outcomes)
 
 
-SYSTEMS = click.option(
-    "--systems",
-    type=click.Path(path_type=Path),
-    metavar="FILE",
-    help="Of a fleet, the table of its systems, whose clocks then count and whose places are"
-    " matched with the meters.",
-)
-
-
-# Sentences that so many systems share are told once.
-MOST_NAMED = 5
-
-
 Checked = list["SystemCheckup | Refusal"]
 
 
-@click.command("check", context_settings={"show_default": True})
+@command("check")
 @click.argument("meters", type=click.Path(path_type=Path))
-@taking((SYSTEMS,), METER_OPTIONS, (AS_JSON,))
+@taking(METERS, Group("Fleet", (SYSTEMS,)), Group("Output", (AS_JSON,)))
 def check_command(meters: Path, *, systems: Path | None, as_json: bool, **given: Any) -> None:
-    """Say what was read of METERS: systems, spans, units, clocks, gaps, and what looks wrong.
+    """Show what is read from METERS: systems, spans, units, time zones, gaps and problems.
 
     METERS is a file, an archive or a folder of files, as for sunveil infer. Nothing is inferred,
-    and no place is needed. What it prints is found from readings, and is the curator's alone.
+    and no place is needed. The output is derived from readings and private to the curator.
 
     Exit code 2: the input cannot be read, or no system in it can be used. stderr says why in one
     sentence.
@@ -610,7 +543,7 @@ def check_command(meters: Path, *, systems: Path | None, as_json: bool, **given:
     else:
         say(_as_text(checked))
     if unmatched:
-        say(f"sunveil: {_listed(unmatched)} of the table of systems: no readings", err=True)
+        say(f"sunveil: {named(unmatched)} of the table of systems: no readings", err=True)
 
 
 def _check(meters: Path, options: MeterOptions, table: SystemTable | None) -> Checked:
@@ -709,14 +642,8 @@ def _grouped(checked: Checked) -> list[str]:
         for remark in said:
             about.setdefault(remark, []).append(each.system_id)
     return [
-        printable(f"{_listed(names)}: {sentence.rstrip('.')}.") for sentence, names in about.items()
+        printable(f"{named(names)}: {sentence.rstrip('.')}.") for sentence, names in about.items()
     ]
-
-
-def _listed(names: Sequence[str]) -> str:
-    more = len(names) - MOST_NAMED
-    told = ", ".join(names[:MOST_NAMED])
-    return f"{told} and {more} more" if more > 0 else told
 
 
 PRIVATE = (
@@ -724,24 +651,18 @@ PRIVATE = (
 )
 
 
-OUT = click.option(
-    "--out",
-    type=click.Path(path_type=Path),
-    metavar="FILE",
-    help="Write there, whole or not at all, instead of printing.",
-)
-
-
-@click.command("schema", context_settings={"show_default": True})
+@command("schema")
 @click.argument("meters", type=click.Path(path_type=Path))
-@taking((OUT,), METER_OPTIONS)
+@taking(Group("Meter files", (SCHEMA, METER_OPTIONS)), Group("Output", (OUT,)))
 def schema_command(meters: Path, *, out: Path | None, **given: Any) -> None:
-    """Propose a schema for METERS: how the file is written, one YAML line for each thing.
+    """Propose a schema file for METERS: a YAML file that says how the file is written.
 
-    Each line says where it is from: the header, the format's definition, the stamps, or what was
-    declared. Lines marked CHECK are found from readings or assumed; keep them only if you
-    know them from elsewhere. The file is then given to every other command as --schema FILE, which
-    private releases need wherever a header does not say it all.
+    Each line says where it comes from: the header, the definition of the format, the timestamps, or
+    an option. Lines marked CHECK are derived from readings or assumed; keep them only if you know
+    them from elsewhere. Other commands take the file as --schema FILE; private releases need it
+    where the header does not say everything.
+
+    All commands that read meter files take the options of this command that describe them.
     """
     from sunveil.meters.describe_file import describe_source
     from sunveil.meters.schema_files import CHECK, schema_text

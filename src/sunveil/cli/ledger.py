@@ -13,16 +13,12 @@ from sunveil._files import write_whole
 from sunveil.cli._options import check_target
 from sunveil.cli._text import aligned, printable
 from sunveil.errors import SourceError
-from sunveil.ledger.hash_chain import Entry
-from sunveil.ledger.promises import Dataset
-from sunveil.ledger.statements import present_year
-from sunveil.ledger.yearly_schedule import YearlySchedule, spent_by_year, years_of
-from sunveil.privacy.guarantees import from_nano
 
 if TYPE_CHECKING:
     from sunveil.ledger.analyst_shares import AnalystShare
-    from sunveil.ledger.hash_chain import HighWaterMark
+    from sunveil.ledger.hash_chain import Entry, HighWaterMark
     from sunveil.ledger.ledger import Ledger
+    from sunveil.ledger.promises import Dataset
     from sunveil.ledger.statements import LedgerStatement
     from sunveil.ledger.verify_chain import Verdict
 
@@ -33,11 +29,11 @@ ledger_option = click.option(
     show_envvar=True,
     required=True,
     metavar="FILE|URL",
-    help="The ledger: a file, or a postgresql:// URL.",
+    help="Ledger: a file, or a postgresql:// URL.",
 )
 
 
-json_option = click.option("--json", "as_json", is_flag=True, help="JSON instead of a table.")
+json_option = click.option("--json", "as_json", is_flag=True, help="Print JSON instead of a table.")
 
 
 def show_help(context: click.Context) -> None:
@@ -49,7 +45,7 @@ def show_help(context: click.Context) -> None:
 @click.group("dataset", invoke_without_command=True, context_settings={"show_default": True})
 @click.pass_context
 def dataset_command(context: click.Context) -> None:
-    """Make a promise for a dataset, and see what is left of it."""
+    """Create datasets with their promises, and show what is left of them."""
     show_help(context)
 
 
@@ -60,40 +56,40 @@ def dataset_command(context: click.Context) -> None:
     "--protect",
     required=True,
     metavar="readings:K|days:K|system",
-    help="What is protected: any K readings, any K days, or the whole record.",
+    help="Unit of protection: any K readings, any K days, or the whole record of a system.",
 )
-@click.option("--epsilon", type=float, required=True, help="The total of all releases, for ever.")
+@click.option(
+    "--epsilon", type=float, required=True, help="Total budget of all releases, for ever."
+)
 @click.option(
     "--delta",
     type=float,
     default=0.0,
-    help="0: every release's ε is added up. From 1e-15 to 0.01: releases are added up as ρ of"
-    " zero-concentrated DP, which lets many small ones cost less together.",
+    help="0: pure DP, ε of the releases is added up. From 1e-15 to 0.01: releases are added up as ρ"
+    " of zero-concentrated DP, which composes many small ones better.",
 )
 @click.option(
     "--allow",
     multiple=True,
     metavar="MECHANISM",
-    help="A mechanism whose guarantee is conditional and which is allowed all the same, such as"
-    " paper.",
+    help="Also allow a mechanism with a conditional guarantee, such as paper.",
 )
 @click.option(
     "--meters",
     type=int,
     default=1,
-    help="The largest number of meters that a household has; they count as one.",
+    help="Largest number of meters of a household; they count as one.",
 )
 @click.option(
     "--years",
     type=int,
-    help="Spend it in even parts, one for each of so many years from this one; at any time when"
-    " left out.",
+    help="Split the budget evenly over this many years. Default: no schedule.",
 )
 @click.option(
     "--start",
     type=float,
-    help="With --years: so much of it may be spent at once, in the promise's measure, and the rest"
-    " in even parts.",
+    help="With --years: amount that can be spent at once, in the promise's measure; the rest is"
+    " split evenly.",
 )
 @json_option
 def create_command(
@@ -109,9 +105,9 @@ def create_command(
     start: float | None,
     as_json: bool,
 ) -> None:
-    """Promise, for the new dataset NAME, what publishing it may ever cost a household.
+    """Create the dataset NAME with its promise: the largest privacy cost to any household.
 
-    The ledger is made if there is none. A promise is never changed.
+    Creates the ledger if there is none. A promise cannot be changed.
     """
     from sunveil.ledger.ledger import Ledger
     from sunveil.ledger.promises import Promise, check_name
@@ -308,6 +304,8 @@ def _paragraph(dataset: Dataset) -> str:
 
 
 def _households(dataset: Dataset) -> str:
+    from sunveil.privacy.guarantees import from_nano
+
     if not dataset.households:
         return "No household is registered yet: the first publication registers its systems."
     said = f"{dataset.households:,} household{'s are' if dataset.households > 1 else ' is'}"
@@ -347,14 +345,14 @@ FAULTY = 1
 
 
 dataset_option = click.option(
-    "--dataset", "name", metavar="NAME", help="This dataset alone; all of them if left out."
+    "--dataset", "name", metavar="NAME", help="Only this dataset; all datasets if not given."
 )
 
 
 @click.group("ledger", invoke_without_command=True, context_settings={"show_default": True})
 @click.pass_context
 def ledger_command(context: click.Context) -> None:
-    """See what was spent, and prove afterwards that promises were kept."""
+    """Show what was spent, and verify that promises were kept."""
     show_help(context)
 
 
@@ -380,7 +378,7 @@ def ledger_show_command(where: str, *, name: str | None, as_json: bool) -> None:
 @click.option(
     "--mark",
     metavar="ENTRIES:DIGEST",
-    help="A high-water mark that was written down elsewhere, to be held against --dataset.",
+    help="A high-water mark noted elsewhere, to compare with --dataset.",
 )
 @json_option
 def verify_command(where: str, *, name: str | None, mark: str | None, as_json: bool) -> int:
@@ -414,7 +412,7 @@ def verify_command(where: str, *, name: str | None, mark: str | None, as_json: b
     type=click.Path(path_type=Path),
     required=True,
     metavar="FILE",
-    help="Write there, whole or not at all.",
+    help="Write to this file, completely or not at all.",
 )
 def export_command(where: str, *, name: str | None, out: Path) -> None:
     """Write everything that a verification needs as JSON, to be kept or handed to an auditor.
@@ -445,7 +443,7 @@ def export_command(where: str, *, name: str | None, out: Path) -> None:
     "target",
     required=True,
     metavar="FILE|URL",
-    help="An empty database: a file that is not there yet, or a postgresql:// URL.",
+    help="New database: a file that does not exist yet, or the postgresql:// URL of an empty one.",
 )
 @json_option
 def move_command(where: str, *, target: str, as_json: bool) -> None:
@@ -567,6 +565,9 @@ def show_schedule(
     dataset: Dataset, entries: Sequence[Entry], *, over: int | None, as_json: bool
 ) -> None:
     """Show what may be spent of a promise year by year, what was, and what is left."""
+    from sunveil.ledger.statements import present_year
+    from sunveil.ledger.yearly_schedule import YearlySchedule, spent_by_year, years_of
+
     promise, now, spent = dataset.promise, present_year(), spent_by_year(entries)
     if promise.schedule is None and over is None:
         raise click.UsageError("the promise has no schedule; plan one with --over YEARS")

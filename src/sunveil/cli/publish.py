@@ -11,11 +11,23 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from sunveil._extras import require_extras
-from sunveil.cli._options import CAPACITIES, WEATHER_OPTIONS, server_options, taking
+from sunveil.cli._options import (
+    CAPACITIES,
+    PLACE,
+    RELEASED_METERS,
+    WEATHER,
+    Group,
+    GroupedCommand,
+    choice,
+    command,
+    path_option,
+    server_options,
+    taking,
+)
 from sunveil.cli._text import counting, errors_line
 from sunveil.cli.release import (
-    PLACES_OPTIONS,
-    READING_OPTIONS,
+    PROTECT,
+    RELEASED_FLEET,
     is_fleet_asked,
     make_choices,
     meter_options,
@@ -93,83 +105,93 @@ def fleet_figures(publication: Publication) -> Mapping[str, Callable[[Any], None
     return {"map-of-planes": planes}
 
 
-LEDGER_OPTIONS = (
-    click.option(
-        "--ledger",
-        required=True,
-        envvar="SUNVEIL_LEDGER",
-        show_envvar=True,
-        metavar="FILE|URL",
-        help="The ledger that is charged: a file, or a postgresql:// URL.",
-    ),
-    click.option("--dataset", required=True, help="The dataset, whose promise must hold it."),
-    click.option("--epsilon", type=float, required=True, help="What the publication costs."),
-    click.option("--analyst", help="Whose share is charged too."),
-    click.option(
-        "--out",
-        type=click.Path(path_type=Path),
-        metavar="DIR",
-        help="Folder to be made, whole or not at all.",
-    ),
-    click.option(
-        "--dry-run", is_flag=True, help="Say the cost and the errors to expect; spend nothing."
+LEDGER = Group(
+    "Ledger",
+    (
+        click.option(
+            "--ledger",
+            required=True,
+            envvar="SUNVEIL_LEDGER",
+            show_envvar=True,
+            metavar="FILE|URL",
+            help="Ledger to charge: a file, or a postgresql:// URL.",
+        ),
+        click.option(
+            "--dataset",
+            required=True,
+            help="Dataset to charge. Fails if its budget is too small.",
+        ),
+        click.option(
+            "--epsilon", type=float, required=True, help="Privacy cost of the publication."
+        ),
+        click.option("--analyst", help="Analyst whose share is also charged."),
     ),
 )
 
+FOLDER = Group(
+    "Output",
+    (
+        path_option("--out", "New folder, written completely or not at all.", metavar="FOLDER"),
+        click.option(
+            "--dry-run", is_flag=True, help="Print the cost and the expected errors; spend nothing."
+        ),
+    ),
+)
 
 EDITION = click.option(
     "--edition",
     default="1",
-    help="Public name of the data: 2025, say. Another is another question.",
+    help="Public name of the data, such as 2025. A different edition counts as a new release and is"
+    " charged again.",
 )
 
 
 @click.group("publish")
 def publish_command() -> None:
-    """Publish a dataset under its promise: rows of systems, or tables of the fleet."""
+    """Publish a dataset under its promise: rows of systems, tables or a synthetic table."""
 
 
-@publish_command.command("system", context_settings={"show_default": True})
+@publish_command.command("system", cls=GroupedCommand, context_settings={"show_default": True})
 @click.argument("meters", type=click.Path(path_type=Path))
 @taking(
-    LEDGER_OPTIONS,
-    (
-        click.option(
-            "--protect",
-            required=True,
-            metavar="readings:K|days:K|system",
-            help="What is protected; the promise's own unit, or a larger one.",
-        ),
-        click.option(
-            "--mechanism",
-            type=click.Choice(("default", "exponential", "permute-and-flip"), case_sensitive=False),
-            default="default",
-            help="default: exponential under a promise with δ, where it costs a quarter, else"
-            " permute-and-flip; the window for a whole record.",
-        ),
-        CAPACITIES,
-        click.option(
-            "--standing",
-            is_flag=True,
-            help="Give the rows of earlier years again; draw and charge new systems alone.",
-        ),
-        click.option(
-            "--redraw",
-            nargs=2,
-            multiple=True,
-            metavar="SYSTEM DAY",
-            help="Draw a standing row anew, since the roof is publicly known to have changed on"
-            " that day; charged again.",
-        ),
-        click.option(
-            "--keep-gone",
-            is_flag=True,
-            help="Give standing rows of systems that are no longer listed, too.",
+    LEDGER,
+    PLACE,
+    RELEASED_METERS,
+    WEATHER,
+    Group(
+        "Method",
+        (
+            PROTECT,
+            click.option(
+                "--mechanism",
+                type=choice("default", "exponential", "permute-and-flip"),
+                default="default",
+                help="default: exponential under a promise with δ, where it costs a quarter, else"
+                " permute-and-flip; the window for a whole record.",
+            ),
+            CAPACITIES,
+            click.option(
+                "--standing",
+                is_flag=True,
+                help="Repeat the rows of earlier years; draw and charge only new systems.",
+            ),
+            click.option(
+                "--redraw",
+                nargs=2,
+                multiple=True,
+                metavar="SYSTEM DAY",
+                help="Draw a standing row again, because the roof is publicly known to have changed"
+                " on that day; charged again.",
+            ),
+            click.option(
+                "--keep-gone",
+                is_flag=True,
+                help="Also repeat standing rows of systems that are no longer listed.",
+            ),
         ),
     ),
-    PLACES_OPTIONS,
-    READING_OPTIONS,
-    WEATHER_OPTIONS,
+    RELEASED_FLEET,
+    FOLDER,
 )
 @click.pass_context
 def system_command(context: click.Context, /, meters: Path, **given: Any) -> None:
@@ -231,46 +253,56 @@ def system_command(context: click.Context, /, meters: Path, **given: Any) -> Non
         _finish(publisher, out, publication, {}, schema=schema_digest(meter_options(given)))
 
 
-@publish_command.command("fleet", context_settings={"show_default": True})
+@publish_command.command("fleet", cls=GroupedCommand, context_settings={"show_default": True})
 @click.argument("estimates", type=click.Path(path_type=Path))
 @taking(
-    LEDGER_OPTIONS,
-    (
-        click.option("--key", help="Public column that divides the fleet, such as feeder."),
-        click.option("--keys", help="Every value it may have, in advance, separated by commas."),
-        EDITION,
-        click.option("--sectors", type=int, default=8, help="Sectors of azimuth."),
-        click.option("--tilt-edges", default="0,10,20,30,40,50,90", help="Bands. [degrees]"),
-        click.option("--capacity-edges", default="0,3,5,7,10,20,1000", help="Classes. [kW]"),
-        click.option(
-            "--tables",
-            default="counts,totals,quantiles",
-            help="What is bought, separated by commas: counts (sector, tilt and capacity together,"
-            " with all their sums), planes, sectors, tilts, capacities, mounts (one plane, two,"
-            " tracker), totals, quantiles. ε goes to these alone.",
-        ),
-        click.option(
-            "--shares",
-            help="How ε is divided among them: sectors=1,totals=3, say; by default 2 to counts and"
-            " 1 to each other.",
-        ),
-        click.option(
-            "--clip",
-            nargs=2,
-            type=float,
-            metavar="LOW HIGH",
-            help="Public bounds that capacities in totals are held between [kW]. Not given, the"
-            " upper one is chosen privately, by a third of what totals cost.",
-        ),
-        click.option(
-            "--largest",
-            type=float,
-            default=2000.0,
-            metavar="KW",
-            help="The largest capacity that a system may have: public, such as the largest"
-            " connection allowed. [kW]",
+    LEDGER,
+    Group(
+        "Tables",
+        (
+            click.option("--key", help="Public column that divides the fleet, such as feeder."),
+            click.option("--keys", help="All values of the key, separated by commas."),
+            EDITION,
+            click.option("--sectors", type=int, default=8, help="Number of azimuth sectors."),
+            click.option(
+                "--tilt-edges", default="0,10,20,30,40,50,90", help="Edges of tilt bands. [degrees]"
+            ),
+            click.option(
+                "--capacity-edges",
+                default="0,3,5,7,10,20,1000",
+                help="Edges of capacity classes. [kW]",
+            ),
+            click.option(
+                "--tables",
+                default="counts,totals,quantiles",
+                help="Tables to publish, separated by commas: counts (sector, tilt and capacity"
+                " together, with all their sums), planes, sectors, tilts, capacities, mounts (one"
+                " plane, two, tracker), totals, quantiles. They share ε.",
+            ),
+            click.option(
+                "--shares",
+                help="Shares of ε, such as sectors=1,totals=3; by default 2 for counts and 1 for"
+                " each other table.",
+            ),
+            click.option(
+                "--clip",
+                nargs=2,
+                type=float,
+                metavar="LOW HIGH",
+                help="Public bounds of capacities in totals [kW]. If not given, the upper bound is"
+                " chosen privately, for a third of the cost of totals.",
+            ),
+            click.option(
+                "--largest",
+                type=float,
+                default=2000.0,
+                metavar="KW",
+                help="Largest possible capacity of a system: public, such as the largest connection"
+                " allowed. [kW]",
+            ),
         ),
     ),
+    FOLDER,
 )
 def fleet_command(estimates: Path, **given: Any) -> None:
     """Publish the tables of the fleet in ESTIMATES that are bought: counts, totals, quantiles.
@@ -300,9 +332,9 @@ def fleet_command(estimates: Path, **given: Any) -> None:
         _finish(publisher, out, publication, fleet_figures(publication))
 
 
-@publish_command.command("synthetic", context_settings={"show_default": True})
+@publish_command.command("synthetic", cls=GroupedCommand, context_settings={"show_default": True})
 @click.argument("estimates", type=click.Path(path_type=Path))
-@taking(LEDGER_OPTIONS, (EDITION,))
+@taking(LEDGER, Group("Tables", (EDITION,)), FOLDER)
 def synthetic_command(estimates: Path, **given: Any) -> None:
     """Publish a synthetic table that is like the fleet in ESTIMATES, and how well it keeps to it.
 
@@ -404,51 +436,65 @@ def _finish(
 STEPS = {"5min": 5, "10min": 10, "15min": 15, "30min": 30, "60min": 60, "1h": 60}
 
 
-OWN_OPTIONS = (
-    click.option("--start", required=True, help="First day or instant, in UTC: 2023-01-01."),
-    click.option("--end", required=True, help="Day or instant after the last: 2024-01-01."),
-    click.option("--latitude", type=float, help="Where the fleet is; north positive. [degrees]"),
-    click.option("--longitude", type=float, help="East positive. [degrees]"),
-    click.option("--altitude", type=float, help="Above the sea; looked up if left out. [m]"),
-    click.option(
-        "--places",
-        type=click.Path(path_type=Path),
-        metavar="FILE",
-        help="Where each group is instead: a CSV with group, latitude and longitude.",
+@command("power")
+@click.argument("publication", type=click.Path(path_type=Path))
+@taking(
+    Group(
+        "Place",
+        (
+            *PLACE.options,
+            path_option("--places", "Place of each group: a CSV with group, latitude, longitude."),
+        ),
     ),
-    click.option(
-        "--by",
-        metavar="COLUMN|all",
-        help="Public column that divides the fleet, such as feeder; all for one sum. As published"
-        " if left out.",
+    WEATHER,
+    Group(
+        "Method",
+        (
+            click.option(
+                "--start", required=True, help="First day or instant, in UTC, such as 2023-01-01."
+            ),
+            click.option("--end", required=True, help="Day or instant after the last, in UTC."),
+            click.option(
+                "--by",
+                metavar="COLUMN|all",
+                help="Public column that divides the fleet, such as feeder; all for one sum; as"
+                " published if not given.",
+            ),
+            click.option(
+                "--step",
+                type=click.Choice(list(STEPS)),
+                default="15min",
+                help="Length of an interval.",
+            ),
+            click.option(
+                "--draws",
+                type=click.IntRange(20, 5000),
+                default=200,
+                help="Number of fleets drawn for the 90% band.",
+            ),
+            click.option(
+                "--seed", type=click.IntRange(min=0), default=0, help="Seed of the draws."
+            ),
+            click.option(
+                "--zone", default="UTC", help="Time zone of the report, such as America/Denver."
+            ),
+        ),
     ),
-    click.option(
-        "--step", type=click.Choice(list(STEPS)), default="15min", help="Length of an interval."
-    ),
-    click.option(
-        "--draws",
-        type=click.IntRange(20, 5000),
-        default=200,
-        help="Fleets drawn for the band of nine in ten.",
-    ),
-    click.option("--seed", type=click.IntRange(min=0), default=0, help="Same seed, same band."),
-    click.option("--zone", default="UTC", help="Time zone of the report, such as America/Denver."),
-    click.option(
-        "--opendss", is_flag=True, help="Write load shapes for OpenDSS too, in the folder opendss."
-    ),
-    click.option(
-        "--out",
-        type=click.Path(path_type=Path),
-        metavar="FOLDER",
-        required=True,
-        help="A new folder: power.parquet, power.csv, power.json and report.html.",
+    Group(
+        "Output",
+        (
+            click.option(
+                "--opendss", is_flag=True, help="Also write OpenDSS load shapes to folder opendss."
+            ),
+            path_option(
+                "--out",
+                "New folder: power.parquet, power.csv, power.json and report.html.",
+                metavar="FOLDER",
+                required=True,
+            ),
+        ),
     ),
 )
-
-
-@click.command("power", context_settings={"show_default": True})
-@click.argument("publication", type=click.Path(path_type=Path))
-@taking(WEATHER_OPTIONS, OWN_OPTIONS)
 def power_command(publication: Path, **given: Any) -> None:
     """Say how much power the fleet in PUBLICATION gives, by time and group, with a band.
 

@@ -18,20 +18,25 @@ from sunveil._files import progress, write_whole
 from sunveil.cli._options import (
     AS_JSON,
     CAPACITIES,
-    METER,
-    OUTPUT_OPTIONS,
-    SCHEMA,
+    OUTPUT,
+    PLACE,
+    RELEASED_METERS,
+    SYSTEMS,
+    WEATHER,
     WEATHER_NAMES,
-    WEATHER_OPTIONS,
+    Group,
     check_target,
     choice,
+    command,
     declared_options,
+    path_option,
     pointing_to_schema,
+    refuse_place,
+    require_place,
     server_options,
     taking,
 )
-from sunveil.cli._text import counting, errors_line, sentence
-from sunveil.cli.infer import PLACE_OPTIONS
+from sunveil.cli._text import Refusal, counting, errors_line, say_left_out
 from sunveil.errors import MeterError, ParameterError
 
 if TYPE_CHECKING:
@@ -44,43 +49,26 @@ if TYPE_CHECKING:
     from sunveil.releases.utility_curves import Curve, KnownSystem
     from sunveil.weather.sources import SiteWeather
 
-PLACES_OPTIONS = (
-    *PLACE_OPTIONS,
-    click.option(
-        "--systems",
-        type=click.Path(path_type=Path),
-        metavar="FILE",
-        help="A whole fleet: the table of its systems, as for infer.",
-    ),
-    click.option(
-        "--refused",
-        type=click.Path(path_type=Path),
-        metavar="FILE",
-        help="Write there, for yourself, which systems of a fleet are left out, and why.",
+RELEASED_FLEET = Group(
+    "Fleet",
+    (
+        SYSTEMS,
+        path_option(
+            "--refused",
+            "Write which systems of a fleet are left out, and why, to this file. Private.",
+        ),
     ),
 )
 
 
-_SITE = ("latitude", "longitude", "altitude")
-
-
 def is_fleet_asked(context: click.Context) -> bool:
     """Whether a fleet is given; options that do not belong to what is given are refused."""
-    given = context.params
-    if given["systems"] is not None:
-        for name in _SITE:
-            if given[name] is not None:
-                raise click.UsageError(
-                    f"--{name} is for one site: the places of a fleet stand in its table of"
-                    " systems",
-                    context,
-                )
+    if context.params["systems"] is not None:
+        refuse_place(context)
         return True
-    if given["refused"] is not None:
-        raise click.UsageError("--refused is for a fleet: give its --systems", context)
-    for parameter in context.command.params:
-        if parameter.name in _SITE[:2] and given[parameter.name] is None:
-            raise click.MissingParameter(ctx=context, param=parameter)
+    if context.params["refused"] is not None:
+        raise click.UsageError("--refused is for a fleet; give its --systems", context)
+    require_place(context)
     return False
 
 
@@ -124,38 +112,40 @@ def _say_refused(fleet: OpenFleet, path: Path | None) -> None:
     click.echo(f"sunveil: left out: {counted}; {where}", err=True)
 
 
-PRIVACY_OPTIONS = (
-    click.option(
-        "--protect",
-        required=True,
-        metavar="readings:K|days:K|system",
-        help="What is protected: any K readings, any K days, or the whole record.",
-    ),
-    click.option(
-        "--epsilon", type=float, required=True, help="What each system's release costs it."
-    ),
-    click.option(
-        "--mechanism",
-        type=choice("default", "exponential", "paper"),
-        default="default",
-        help="default: permute-and-flip, or the window for a whole record; exponential: cheaper"
-        " to account when repeated; paper: conditional, and without capacity.",
-    ),
-    click.option("--delta", type=float, help="δ of the paper's mechanism. [0.1]"),
-    CAPACITIES,
-    click.option(
-        "--clock",
-        "clocks",
-        type=float,
-        multiple=True,
-        metavar="MINUTES",
-        help="How far the declared clock may run ahead; several make it part of the answer. [0]",
-    ),
+PROTECT = click.option(
+    "--protect",
+    required=True,
+    metavar="readings:K|days:K|system",
+    help="Unit of protection: any K readings, any K days, or the whole record of a system.",
 )
 
-
-# --unit-switch looks at a record as a whole, which a release must not.
-READING_OPTIONS = (SCHEMA, *(option for name, option in METER.items() if name != "unit_switch"))
+PRIVACY = Group(
+    "Method",
+    (
+        PROTECT,
+        click.option(
+            "--epsilon", type=float, required=True, help="Privacy cost of the release of a system."
+        ),
+        click.option(
+            "--mechanism",
+            type=choice("default", "exponential", "paper"),
+            default="default",
+            help="default: permute-and-flip, or the window for a whole record; exponential:"
+            " composes better if repeated; paper: conditional guarantee, no capacity.",
+        ),
+        click.option("--delta", type=float, help="δ of mechanism paper. [0.1]"),
+        CAPACITIES,
+        click.option(
+            "--clock",
+            "clocks",
+            type=float,
+            multiple=True,
+            metavar="MINUTES",
+            help="Possible offset of the declared clock; if several are given, the offset is part"
+            " of the release. [0]",
+        ),
+    ),
+)
 
 
 UNRECORDED = (
@@ -164,21 +154,21 @@ UNRECORDED = (
 )
 
 
-@click.command("release", context_settings={"show_default": True})
+@command("release")
 @click.argument("meters", type=click.Path(path_type=Path))
-@taking(PLACES_OPTIONS, PRIVACY_OPTIONS, READING_OPTIONS, WEATHER_OPTIONS, OUTPUT_OPTIONS)
+@taking(PLACE, RELEASED_METERS, WEATHER, PRIVACY, RELEASED_FLEET, OUTPUT)
 @click.pass_context
 def release_command(context: click.Context, /, meters: Path, **given: Any) -> None:
-    """Release azimuth, tilt and DC capacity of every system in METERS under privacy.
+    """Release azimuth, tilt and DC capacity of every system under differential privacy.
 
-    METERS is read as by infer, but each reading is taken as it is: rules that look at the record as
-    a whole would themselves tell something. Systems are named by random release ids, in random
-    order. Each draw is a release: run it once.
+    METERS is read as by infer, but cleaning rules that use the whole record are switched off,
+    because they could leak information. Systems are named by random release ids, in random order.
+    Each run draws again and is a release of its own: run it once.
 
-    Of a net meter, declared by --net or by its format, plane and capacity are released by how
-    likely each day is under a public model of loads; nobody looks whether they can be told.
+    For net meters, declared by --net or by the format, a public load model is used. It does not
+    check whether the result is reliable, because that check would leak.
 
-    With --systems, METERS is a whole fleet, as for infer, each system released at its own place.
+    With --systems, METERS is a fleet, as for infer; each system is released at its own place.
     Systems that cannot be released are counted on stderr.
     """
     from sunveil.privacy.guarantees import check_release_epsilon, parse_unit
@@ -253,9 +243,7 @@ def read_records(meters: Path, given: dict[str, Any]) -> list[Record]:
     refused = [each for each in found if not isinstance(each, Record)]
     if not records:
         raise MeterError(refused[0].reason)
-    for each in refused:
-        reason = sentence(MeterError(each.reason))
-        click.echo(f"sunveil: left out {each.system_id}: {reason}", err=True)
+    say_left_out([Refusal(each.system_id, each.reason) for each in refused])
     return records
 
 
@@ -355,54 +343,56 @@ PUBLIC = (
 SIMULATED_PLACE = (39.74, -105.17)
 
 
-OWN_OPTIONS = (
-    click.option(
-        "--systems",
-        type=click.IntRange(1, 200),
-        default=6,
-        help="How many systems are simulated where no METERS are given.",
-    ),
-    click.option("--seed", type=click.IntRange(min=0), default=1, help="Same seed, same systems."),
-    click.option(
-        "--epsilon",
-        "epsilons",
-        type=float,
-        multiple=True,
-        help="Where to compute errors; several times for several. [0.01 to 10]",
-    ),
-    click.option("--azimuth", type=float, help="Known azimuth of the system in METERS. [degrees]"),
-    click.option("--tilt", type=float, help="Its known tilt. [degrees]"),
-    click.option("--capacity", type=float, help="Its known DC capacity. [kW]"),
-    click.option("--latitude", type=float, help="North positive. [degrees]"),
-    click.option("--longitude", type=float, help="East positive. [degrees]"),
-    click.option("--altitude", type=float, help="Above the sea; looked up if left out. [m]"),
-    CAPACITIES,
-)
-
-
-UTILITY_OUTPUT_OPTIONS = (
-    AS_JSON,
-    click.option(
-        "--out",
-        type=click.Path(path_type=Path),
-        metavar="FILE",
-        help="Write a figure (.png, .svg) or JSON (.json) there, whole or not at all.",
+KNOWN = Group(
+    "Method",
+    (
+        click.option(
+            "--epsilon",
+            "epsilons",
+            type=float,
+            multiple=True,
+            help="ε at which to compute errors; may be given several times. [0.01 to 10]",
+        ),
+        CAPACITIES,
+        click.option("--azimuth", type=float, help="Known azimuth of the system. [degrees]"),
+        click.option("--tilt", type=float, help="Known tilt of the system. [degrees]"),
+        click.option("--capacity", type=float, help="Known DC capacity of the system. [kW]"),
+        click.option(
+            "--systems",
+            type=click.IntRange(1, 200),
+            default=6,
+            help="Number of simulated systems, without METERS.",
+        ),
+        click.option(
+            "--seed", type=click.IntRange(min=0), default=1, help="Seed of the simulation."
+        ),
     ),
 )
 
+FIGURE_OUTPUT = Group(
+    "Output",
+    (
+        AS_JSON,
+        path_option(
+            "--out",
+            "Write a figure (.png, .svg) or JSON (.json) to this file, completely or not at all.",
+        ),
+    ),
+)
 
-@click.command("utility", context_settings={"show_default": True})
+
+@command("utility")
 @click.argument("meters", type=click.Path(path_type=Path), required=False)
-@taking(OWN_OPTIONS, READING_OPTIONS, WEATHER_OPTIONS, UTILITY_OUTPUT_OPTIONS)
+@taking(PLACE, RELEASED_METERS, WEATHER, KNOWN, FIGURE_OUTPUT)
 @click.pass_context
 def utility_command(
     context: click.Context, /, *, meters: Path | None, as_json: bool, out: Path | None, **given: Any
 ) -> None:
-    """Say how far releases are expected to be off, for every unit and mechanism, against ε.
+    """Show expected release errors for each unit and mechanism, by ε.
 
-    Expectations are exact, not sampled. With METERS, one system's own readings are used, which
-    makes the answer private to the curator: errors are against its known plane and capacity, or
-    else against what infer says. Without, systems are simulated at --latitude and --longitude.
+    Expectations are exact, not sampled. With METERS, the readings of one system are used, and the
+    output is private to the curator: errors are relative to its known plane and capacity, or to the
+    result of infer. Without, systems are simulated at --latitude and --longitude.
     """
     from sunveil.releases.utility_curves import EPSILONS, utility_curves
 

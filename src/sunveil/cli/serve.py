@@ -49,35 +49,37 @@ DATA, DEMO_DATA = Path("sunveil-data"), Path("demo") / "service"
     default="127.0.0.1",
     help="Address to listen on; without a proxy, only one of this machine.",
 )
-@click.option("--port", type=click.IntRange(0, 65535), default=8321, help="0 takes any.")
+@click.option(
+    "--port", type=click.IntRange(0, 65535), default=8321, help="Port to listen on; 0 for any."
+)
 @click.option(
     "--address",
     default="",
     metavar="URL",
-    help="Where browsers reach the service through a proxy, such as"
-    " https://sunveil.example.org: links begin with it, and other names are not answered to.",
+    help="Public address of the service behind a proxy, such as https://sunveil.example.org;"
+    " requests for other names are refused.",
 )
 @click.option(
     "--trusted-proxy",
     "trusted_proxies",
     metavar="ADDRESS|NETWORK",
     multiple=True,
-    help="A proxy that is believed when it says by X-Forwarded-For who called it; may be given"
-    " several times. Limits of sign-ins are then for each client, and not for the proxy.",
+    help="Proxy whose X-Forwarded-For header is trusted; may be given several times. Sign-in limits"
+    " then apply to each client.",
 )
 @click.option(
     "--metrics-from",
     metavar="ADDRESS|NETWORK",
     multiple=True,
-    help="Who may read /metrics; may be given several times.  [default: this machine]",
+    help="Who can read /metrics; may be given several times.  [default: this machine]",
 )
 @click.option(
     "--log-format",
     type=click.Choice(["text", "json"]),
     default="text",
-    help="How lines of the log are written to stderr.",
+    help="Format of log lines on stderr.",
 )
-@click.option("--access-log", is_flag=True, help="Write a line for every request.")
+@click.option("--access-log", is_flag=True, help="Log every request.")
 @click.option(
     "--oidc",
     type=click.Path(path_type=Path),
@@ -89,17 +91,19 @@ DATA, DEMO_DATA = Path("sunveil-data"), Path("demo") / "service"
 @click.option(
     "--demo",
     is_flag=True,
-    help="Bring up everything with a simulated fleet, and print ready credentials.",
+    help="Start with a simulated fleet, and print links to sign in.",
 )
 @click.option(
     "--workers",
     type=click.IntRange(1, 64),
     default=1,
-    help="How many processes serve; several need a database in PostgreSQL. One that ends is"
-    " replaced.",
+    help="Number of server processes; several need a PostgreSQL database.",
 )
 @click.option(
-    "--open", "open_browser", is_flag=True, help="Open the first page where there is a display."
+    "--open",
+    "open_browser",
+    is_flag=True,
+    help="Open the first page in a browser, if there is a display.",
 )
 @click.pass_context
 def serve_command(
@@ -184,7 +188,7 @@ data_option = click.option(
     type=click.Path(path_type=Path),
     default=DATA,
     metavar="FOLDER",
-    help="The service's data folder.",
+    help="Data folder of the service.",
 )
 
 
@@ -192,14 +196,14 @@ address_option = click.option(
     "--address",
     default="http://127.0.0.1:8321",
     metavar="URL",
-    help="Where browsers reach the service: links begin with it.",
+    help="Public address of the service, with which links begin.",
 )
 
 
 @click.group("accounts", invoke_without_command=True, context_settings={"show_default": True})
 @click.pass_context
 def accounts_command(context: click.Context) -> None:
-    """See who may sign in to the service, make accounts, and let people in again."""
+    """List, create and change the accounts of a service."""
     show_help(context)
 
 
@@ -230,12 +234,12 @@ def list_command(*, database: str | None, data: Path, as_json: bool) -> None:
 
 @accounts_command.command("add")
 @click.argument("name")
-@click.option("--role", type=click.Choice(ROLES), required=True, help="What it may do.")
+@click.option("--role", type=click.Choice(ROLES), required=True, help="Role of the account.")
 @click.option(
     "--analyst", default="", help="For an analyst: the name in the ledger; NAME if left out."
 )
 @click.option(
-    "--scope", type=click.Choice(SCOPES), default="ask", help="What an analyst may do at most."
+    "--scope", type=click.Choice(SCOPES), default="ask", help="Largest scope of an analyst."
 )
 @where_options
 @address_option
@@ -266,15 +270,15 @@ def add_command(
     "--analyst", default="", help="For an analyst: the name in the ledger; NAME if left out."
 )
 @click.option(
-    "--scope", type=click.Choice(SCOPES), default="ask", help="What an analyst may do at most."
+    "--scope", type=click.Choice(SCOPES), default="ask", help="Largest scope of an analyst."
 )
 @where_options
 def role_command(
     name: str, role: str, *, analyst: str, scope: str, database: str | None, data: Path
 ) -> None:
-    """Give the account NAME another ROLE; its sessions end.
+    """Change the role of the account NAME to ROLE, and end its sessions.
 
-    The last curator who can sign in stays one.
+    The last curator who can sign in stays curator.
     """
     from sunveil.service.store.accounts import account_named, change_role
 
@@ -317,9 +321,9 @@ def reset_command(
 @click.argument("name")
 @where_options
 def disable_command(name: str, *, database: str | None, data: Path) -> None:
-    """Let nobody use the account NAME: its sessions and its own tokens end.
+    """Disable the account NAME, and end its sessions and tokens.
 
-    The last curator who can sign in is never disabled.
+    The last curator who can sign in cannot be disabled.
     """
     from sunveil.service.store.accounts import account_named, disable_account
 
@@ -333,7 +337,7 @@ def disable_command(name: str, *, database: str | None, data: Path) -> None:
 @click.argument("name")
 @where_options
 def enable_command(name: str, *, database: str | None, data: Path) -> None:
-    """Let the account NAME, which was disabled, be used again."""
+    """Enable the account NAME again."""
     from sunveil.service.store.accounts import account_named, enable_account
 
     with _changing(database, data) as connection:
@@ -383,7 +387,7 @@ DATABASE_HELP = (
 
 @click.command("backup")
 @click.option(
-    "--data", type=click.Path(path_type=Path), required=True, help="The service's data folder."
+    "--data", type=click.Path(path_type=Path), required=True, help="Data folder of the service."
 )
 @click.option("--database", metavar="FILE|URL", help=DATABASE_HELP)
 @click.option("--out", type=FILE, required=True, help="The backup: a new file, private.")
@@ -447,7 +451,7 @@ def restore_command(
 @click.group("service", invoke_without_command=True, context_settings={"show_default": True})
 @click.pass_context
 def service_command(context: click.Context) -> None:
-    """Look after a service, on the machine that it runs on."""
+    """Manage a service: accounts, backup and restore."""
     show_help(context)
 
 

@@ -16,7 +16,6 @@ from sunveil._files import progress, write_whole
 from sunveil.cli._options import choice
 from sunveil.cli._text import compile_first, interruptible, say
 from sunveil.errors import ParameterError, SunveilError
-from sunveil.privacy.guarantees import Days
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -26,42 +25,49 @@ if TYPE_CHECKING:
 
 
 @click.command("simulate", context_settings={"show_default": True})
-@click.option("--systems", type=click.IntRange(min=1), required=True, help="How many systems.")
+@click.option("--systems", type=click.IntRange(min=1), required=True, help="Number of systems.")
 @click.option(
     "--out",
     type=click.Path(path_type=Path),
     metavar="FOLDER",
     required=True,
-    help="Folder to be made, whole or not at all.",
+    help="New folder, written completely or not at all.",
 )
-@click.option("--seed", type=click.IntRange(min=0), default=1, help="Same seed, same bytes.")
+@click.option(
+    "--seed",
+    type=click.IntRange(min=0),
+    default=1,
+    help="Random seed; the same seed gives the same bytes.",
+)
 @click.option(
     "--sites",
     type=click.Path(path_type=Path),
     metavar="FILE",
-    help="CSV or Parquet with latitude and longitude, and maybe altitude, timezone, weight and"
-    " name; that of --weather, or 25 cities, if left out.",
+    help="CSV or Parquet with latitude and longitude and, optionally, altitude, timezone, weight"
+    " and name; if not given, the site of --weather, or 25 cities.",
 )
 @click.option(
     "--weather",
     type=click.Path(path_type=Path),
     metavar="FILE",
-    help="Real weather in place of simulated skies, for systems about its site: NSRDB, PVGIS, TMY3,"
-    " EPW or a table; a typical year is laid over the year.",
+    help="Real weather instead of simulated skies, for systems near its site: NSRDB, PVGIS, TMY3,"
+    " EPW or a table; a typical year is moved to the year.",
 )
 @click.option(
     "--cells",
     type=click.IntRange(min=1),
-    help="How many weather cells of 0.1 degrees; one for every site and every 100 systems if"
-    " left out.",
+    help="Number of weather cells of 0.1 degrees; one per site and per 100 systems if not given.",
 )
 @click.option(
     "--year",
     type=int,
-    help="Calendar year of the readings, in UTC; that of --weather, or 2019, if left out.",
+    help="Calendar year of the readings, in UTC; if not given, that of --weather, or 2019.",
 )
 @click.option(
-    "--interval", type=choice("15", "30", "60"), default="60", help="Of the meters. [minutes]"
+    "--interval",
+    type=choice("15", "30", "60"),
+    default="60",
+    help="Interval of the readings. [minutes]",
 )
 @click.option(
     "--layout",
@@ -69,56 +75,55 @@ if TYPE_CHECKING:
     default="long",
     help="One row per reading, or one row per system with a list.",
 )
-@click.option("--faults/--no-faults", default=True, help="Faults of a real fleet, or noise alone.")
+@click.option("--faults/--no-faults", default=True, help="Faults of a real fleet, or only noise.")
 @click.option(
     "--plain",
     is_flag=True,
-    help="Of these faults only those of clocks, outages, obstacles and snow: no dirt, age,"
-    " skylines, smog, dead strings or faulty loggers.",
+    help="Only faults of clocks, outages, obstacles and snow: no dirt, ageing, skylines, smog, dead"
+    " strings or faulty loggers.",
 )
 @click.option(
     "--two-planes",
     type=click.FloatRange(0.0, 1.0),
     metavar="SHARE",
-    help="Share of systems on two planes, half of them about a ridge and half about a corner; 0.06,"
-    " or none with --no-faults, if left out.",
+    help="Share of systems with two planes, half about a ridge and half about a corner; if not"
+    " given, 0.06, or 0 with --no-faults.",
 )
 @click.option(
     "--trackers",
     type=click.FloatRange(0.0, 1.0),
     metavar="SHARE",
-    help="Share of systems that follow the sun, most of them about one axis; 0.005, or none with"
-    " --no-faults, if left out.",
+    help="Share of systems on trackers, most of them single-axis; if not given, 0.005, or 0 with"
+    " --no-faults.",
 )
 @click.option(
     "--net",
     type=click.FloatRange(0.0, 1.0),
     default=0.0,
     metavar="SHARE",
-    help="Share of systems whose meter sees only generation less the load of a household.",
+    help="Share of net meters: generation minus the load of a household.",
 )
 @click.option(
     "--batteries",
     type=click.FloatRange(0.0, 1.0),
     default=0.0,
     metavar="SHARE",
-    help="Share of these households with a battery.",
+    help="Share of net meters with a battery.",
 )
 @click.option(
     "--cars",
     type=click.FloatRange(0.0, 1.0),
     default=0.0,
     metavar="SHARE",
-    help="Share of these homes with an electric car, charged in the evening, at night or at"
-    " midday.",
+    help="Share of net meters with an electric car, charged in the evening, at night or at midday.",
 )
 @click.option(
     "--net-columns",
     type=choice("signed", "two", "export"),
     default="signed",
-    help="Generation less load in one column; import and export in two; or export alone.",
+    help="Columns of net meters: signed (generation minus load), two (import, export) or export.",
 )
-@click.option("--replace", is_flag=True, help="Replace a simulated fleet that stands in FOLDER.")
+@click.option("--replace", is_flag=True, help="Replace a simulated fleet in FOLDER.")
 def simulate_command(
     *,
     systems: int,
@@ -208,8 +213,13 @@ FEWEST_WITH_FAULTS = 6
     default=Path("demo"),
     help="Folder for meters.csv, report.html and a publication; made if need be.",
 )
-@click.option("--systems", type=click.IntRange(1, 500), default=12, help="How many systems.")
-@click.option("--seed", type=click.IntRange(min=0), default=1, help="Same seed, same fleet.")
+@click.option("--systems", type=click.IntRange(1, 500), default=12, help="Number of systems.")
+@click.option(
+    "--seed",
+    type=click.IntRange(min=0),
+    default=1,
+    help="Random seed; the same seed gives the same fleet.",
+)
 def demo_command(out: Path, systems: int, seed: int) -> None:
     """Simulate a small fleet, infer it, write a report to look at, and publish it privately.
 
@@ -318,6 +328,7 @@ def _publish(meters: Path, city: City, out: Path, *, name: str) -> list[str]:
     from sunveil.meters.reading_options import MeterOptions
     from sunveil.meters.schema_files import schema_digest
     from sunveil.plots.publication_figures import publication_figures
+    from sunveil.privacy.guarantees import Days
     from sunveil.publication.publication_folder import write_publication
     from sunveil.publish.publisher import Publisher
     from sunveil.publish.system_rows import SystemRows

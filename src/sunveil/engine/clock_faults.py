@@ -391,7 +391,9 @@ def find_clocks(
             continue
         found, sky = stepped.searched, stepped.prepared
         stepped_light = measured_daylight(stepped.rows, found.readings.bright, sky.days)
-        its = leads_by_season(stepped_light, planes_light(found, sky), saving, sky.minutes)
+        # a sky half an interval earlier may have one day more
+        own_saving = sky.calendars(timezone)[0].saving
+        its = leads_by_season(stepped_light, planes_light(found, sky), own_saving, sky.minutes)
         if unexplained(its)[0] <= MOST_MINUTES:
             won[s] = stepped
             doubtful.pop(s, None)

@@ -296,7 +296,8 @@ def on_grid(records: Sequence[Record], grid: TimeGrid) -> NDArray[np.float32]:
     power = np.full((len(records), grid.count), np.nan, dtype=np.float32)
     for row, record in zip(power, records, strict=True):
         starts = record.times.astype("datetime64[s]").astype(np.int64)
-        row[(starts - grid.first) // grid.step] = record.power_kw
+        with np.errstate(over="ignore"):  # what is too large becomes infinite, and no reading
+            row[(starts - grid.first) // grid.step] = record.power_kw
     return power
 
 

@@ -1,19 +1,21 @@
-"""Records of a fleet, part by part."""
+"""A fleet opened once, and read part by part: as records, or as blocks for inference."""
 
 from __future__ import annotations
 
 import logging
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+import os
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from pathlib import Path
+from typing import Any
 
-import duckdb
 import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
 from sunveil.errors import MeterError, SunveilError, log_unforeseen
 from sunveil.estimates.inference_options import InferOptions
+from sunveil.fleet.blocks import Matrix, record_matrices, usual_matrices
 from sunveil.fleet.duckdb_reader import (
     DAMAGE,
     NO_TIME,
@@ -38,12 +40,13 @@ from sunveil.fleet.run_plan import (
     make_plan,
     run_settings,
 )
+from sunveil.fleet.survey import Survey
 from sunveil.fleet.systems_table import read_systems
 from sunveil.grids import SIZE
 from sunveil.meters.build_record import RawSystem, to_record
 from sunveil.meters.file_types import stem
 from sunveil.meters.numbers_and_dates import name_rows
-from sunveil.meters.read_files import at_longitude
+from sunveil.meters.read_files import at_longitude, settle
 from sunveil.meters.reading_options import MeterOptions
 from sunveil.meters.record import UNREAD, Cleaning, Record, RefusedSystem, prepared
 from sunveil.meters.time_steps import Stamps
@@ -180,9 +183,6 @@ def sound_files(
 _log = logging.getLogger(__name__)
 
 
-_READING = (duckdb.Error, pa.ArrowException, OSError)
-
-
 @dataclass(frozen=True, slots=True, eq=False)
 class HeldRecord:
     """A system of the table with its record: private."""
@@ -192,13 +192,19 @@ class HeldRecord:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class FleetRecords:
-    """A fleet that is read part by part."""
+class Fleet:
+    """A fleet that was opened, and is read part by part: private."""
 
     context: RunContext  # the table of systems, their cells and clocks
-    plan: FleetPlan  # the parts
+    plan: FleetPlan | None = None  # the parts; None in a worker, which is sent its part
+    settings: Mapping[str, Any] = field(default_factory=dict)  # as run.json has them
 
-    def before(self) -> list[RefusedSystem]:
+    @property
+    def parts(self) -> tuple[Part, ...]:
+        """The parts."""
+        return () if self.plan is None else self.plan.parts
+
+    def refused(self) -> list[RefusedSystem]:
         """Return what is refused before any part is read."""
         unread = (*self.context.job.source.unreadable, *not_gathered(self.context.job.work))
         return [
@@ -206,36 +212,104 @@ class FleetRecords:
             *(RefusedSystem(stem(Path(name)), UNREAD, reason) for name, reason in unread),
         ]
 
-    def of(self, part: Part) -> Iterator[HeldRecord | RefusedSystem]:
+    def gather(self, workers: int) -> None:
+        """Bring readings together that are spread over files."""
+        if self.plan is not None and self.plan.bucket is not None:
+            gather(self.context, self.plan.bucket, workers=workers)
+
+    def records(self, part: Part) -> Iterator[HeldRecord | RefusedSystem]:
         """Yield the systems of a part, or why there is no record of one."""
-        # None: records are private. The refusals depend on rows and stamps alone.
-        files = self.context.job.source.columns.layout is FileLayout.FILES
-        yield from (_from_files if files else _from_rows)(self.context, part)
+        # None: records are private. With cleaning="each" the refusals depend on rows and stamps
+        # alone.
+        if self._of_files:
+            yield from _file_records(self.context, part)
+            return
+        paths = self._paths(part)
+        if not paths:
+            return
+        try:
+            found = list(_rows(paths, self.context, part))
+        except DAMAGE:
+            paths, unread = sound_files(paths, self.context, part)
+            yield from unread
+            found = list(_rows(paths, self.context, part)) if paths else []
+        yield from found
+
+    def blocks(self, part: Part) -> Iterator[Matrix | RefusedSystem]:
+        """Yield the systems of a part on common grids, or why there is no record of one."""
+        # None: for inference. A rule that looks at a whole record lets one reading change others,
+        # which the sensitivity of a release does not count.
+        context = self.context
+        if context.job.reading.cleaning is not Cleaning.RECORD:
+            raise SunveilError(
+                "a fleet that is opened for a release is read as records; open it again with"
+                " cleaning record for its blocks"
+            )
+        if self._of_files:
+            yield from _as_blocks(_file_records(context, part), context)
+            return
+        paths = self._paths(part)
+        try:
+            survey, values = _surveyed(paths, context, part)
+        except DAMAGE:
+            paths, unread = sound_files(paths, context, part)
+            yield from unread
+            survey, values = _surveyed(paths, context, part)
+        if survey.unknown_rows:
+            columns = context.job.source.columns
+            names = system_names(paths, columns, low=part.low, high=part.high)
+            yield from _unknown(names, context)
+        found = survey.found[: len(survey)]
+        survey.needs_review[: len(survey)] |= context.clockless[found]
+        if context.job.source.columns.taken is not None:
+            # which of two columns counts depends on the meter, and is decided record by record
+            survey.needs_review[: len(survey)] |= ~context.systems.generation[found]
+        matrices, others = usual_matrices(survey, values, context)
+        while matrices:  # each is let go once it is used
+            yield matrices.pop(0)
+        unusual = [context.names[number] for number in others]
+        yield from _as_blocks(_records_of(paths, unusual, context), context)
+
+    @property
+    def _of_files(self) -> bool:
+        """Whether every file is of one system, and any format."""
+        return self.context.job.source.columns.layout is FileLayout.FILES
+
+    def _paths(self, part: Part) -> list[Path]:
+        job = self.context.job
+        if job.gathered:
+            return gathered_files(job.work, part.number)
+        return list(job.source.paths(part.files))
 
 
-def open_records(
+def open_fleet(
     fleet: Path,
     systems: Path,
-    work: Path,
+    folder: Path,
     *,
     reading: MeterOptions,
+    options: InferOptions | None = None,
     weather: str = "clearsky",
     cell: float = SIZE,
     part_rows: int = PART_ROWS,
+    server: Mapping[str, Any] | None = None,
     workers: int,
-) -> FleetRecords:
-    """Look at a fleet and plan its parts; readings that are spread are brought together."""
-    reading, options = replace(reading, cleaning=Cleaning.EACH), InferOptions()
-    assumed = run_settings(reading, options, weather=weather, cell=cell, part_rows=part_rows)
+) -> Fleet:
+    """Look at a fleet and its table of systems, and plan its parts; nothing is written yet.
+
+    What a release needs on the way is kept in a folder of its own for every state of the inputs.
+    """
+    options = options or InferOptions()
+    settings = run_settings(reading, options, weather=weather, cell=cell, part_rows=part_rows)
     table = read_systems(systems, reading)
-    source = look_at(fleet, reading, aside=[systems, work])
+    source = look_at(fleet, reading, aside=[systems, folder])
     cells = find_cells(table, cell)
     ordering = find_order(source, table, reading, workers=workers)
-    plan = make_plan(source, table, assumed, ordering=ordering, cells=cells)
+    plan = make_plan(source, table, settings, ordering=ordering, cells=cells)
+    own = reading.cleaning is Cleaning.EACH
     job = FleetJob(
-        # of its own for every state of the inputs: what another has left is not looked at
-        out=str(work / plan.fingerprint[:16]),
-        systems=str(systems),
+        out=str(folder / plan.fingerprint[:16] if own else folder),
+        systems=os.path.realpath(systems),
         source=source,
         reading=reading,
         options=options,
@@ -245,12 +319,20 @@ def open_records(
         digest=table.digest,
         gathered=plan.bucket is not None,
         span=find_span(source),
+        server=tuple((server or {}).items()),
     )
     check_clocks(job, table)
-    context = RunContext(job, table, cells)
-    if plan.bucket is not None:
-        gather(context, plan.bucket, workers=workers)
-    return FleetRecords(context, plan)
+    return Fleet(RunContext(job, table, cells), plan, settings)
+
+
+def open_records(
+    fleet: Path, systems: Path, work: Path, *, reading: MeterOptions, workers: int, **plan: Any
+) -> Fleet:
+    """Open a fleet for releases; readings that are spread are brought together."""
+    reading = replace(reading, cleaning=Cleaning.EACH)
+    found = open_fleet(fleet, systems, work, reading=reading, workers=workers, **plan)
+    found.gather(workers)
+    return found
 
 
 def site_records(
@@ -293,20 +375,6 @@ def record_of(raw: RawSystem, options: MeterOptions) -> Record:
         return prepared(to_record(replace(raw, values=nothing, imported=None), options))
 
 
-def _from_rows(context: RunContext, part: Part) -> Iterator[HeldRecord | RefusedSystem]:
-    job = context.job
-    paths = gathered_files(job.work, part.number) if job.gathered else job.source.paths(part.files)
-    if not paths:
-        return
-    try:
-        found = list(_rows(paths, context, part))
-    except _READING:
-        paths, unread = sound_files(paths, context, part)
-        yield from unread
-        found = list(_rows(paths, context, part)) if paths else []
-    yield from found
-
-
 def _rows(
     paths: Sequence[Path], context: RunContext, part: Part
 ) -> Iterator[HeldRecord | RefusedSystem]:
@@ -318,21 +386,60 @@ def _rows(
     for name in sorted(lost):
         reason = f"system {name} has lists of times and readings of unequal length; correct them"
         yield RefusedSystem(name, "meter", reason)
-    left, gathered = sorted(known - lost), context.job.gathered
-    for name, raw in raws_of(paths, columns, left, gathered=gathered, declared_only=True):
+    read = _records_of(paths, sorted(known - lost), context, declared_only=True)
+    for each in read:
+        name = each.system_id if isinstance(each, RefusedSystem) else context.names[each.number]
         known.discard(name)
-        yield _held(raw, context.job.reading, context, name=name)
+        yield each
     for name in sorted(known - lost):
         yield RefusedSystem(name, "meter", f"system {name} has a row without any reading or time")
+
+
+def _records_of(
+    paths: Sequence[Path], names: Sequence[str], context: RunContext, *, declared_only: bool = False
+) -> Iterator[HeldRecord | RefusedSystem]:
+    """Read some systems of Parquet files by the reader of single files."""
+    columns, options = context.job.source.columns, context.job.reading
+    gathered = context.job.gathered
+    for name, raw in raws_of(paths, columns, names, gathered=gathered, declared_only=declared_only):
+        yield _held(raw, options, context, name=name)
 
 
 def _held(
     raw: RawSystem | MeterError, options: MeterOptions, context: RunContext, *, name: str
 ) -> HeldRecord | RefusedSystem:
     """Return a system's record, or why there is none."""
+    each = context.job.reading.cleaning is Cleaning.EACH
     number = context.place[name]
-    found = context.systems.settled(number, raw, options, settle_each)
+    found = context.systems.settled(number, raw, options, settle_each if each else settle)
     return found if isinstance(found, RefusedSystem) else HeldRecord(number, found)
+
+
+def _as_blocks(
+    found: Iterator[HeldRecord | RefusedSystem], context: RunContext
+) -> Iterator[Matrix | RefusedSystem]:
+    """Yield refusals as they come, then the records as blocks."""
+    records: list[tuple[int, Record]] = []
+    for each in found:
+        if isinstance(each, RefusedSystem):
+            yield each
+        else:
+            records.append((each.number, each.record))
+    matrices = record_matrices(records, context)
+    while matrices:
+        yield matrices.pop(0)
+
+
+def _surveyed(
+    paths: Sequence[Path], context: RunContext, part: Part
+) -> tuple[Survey, NDArray[np.float32]]:
+    """Read a part's rows: what they say of its systems, and the reading of each row."""
+    survey, kept = Survey(len(context.systems)), [np.empty(0, dtype=np.float32)]
+    columns = context.job.source.columns
+    for keys, micros, values in read_rows(paths, columns, low=part.low, high=part.high):
+        survey.note(keys, micros, index=context.index, zones=context.zones, zone=context.clock)
+        kept.append(values)
+    return survey, np.concatenate(kept)
 
 
 def _unknown(names: Sequence[str], context: RunContext) -> Iterator[RefusedSystem]:
@@ -362,7 +469,7 @@ def _uneven_lists(paths: Sequence[Path], columns: Columns, part: Part) -> set[st
     return {str(row[0]) for row in found.fetchall()}
 
 
-def _from_files(context: RunContext, part: Part) -> Iterator[HeldRecord | RefusedSystem]:
+def _file_records(context: RunContext, part: Part) -> Iterator[HeldRecord | RefusedSystem]:
     """Read files of any kind by the reader of single files."""
     paths = context.job.source.paths(part.files)
     for each in iter_file_systems(paths, context.job.reading):

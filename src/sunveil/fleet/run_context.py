@@ -134,24 +134,30 @@ _open: dict[tuple[str, str], RunContext] = {}
 _lock = threading.Lock()
 
 
-def context_of(
-    job: FleetJob, *, systems: SystemTable | None = None, cells: Cells | None = None
-) -> RunContext:
+def context_of(job: FleetJob) -> RunContext:
     """Return the process's context of a run, opened when first asked for."""
     if job.identity != IDENTITY:
         raise SunveilError("a worker has another version of Sunveil; install the same everywhere")
-    key = job.out, job.fingerprint
     with _lock:
-        if key not in _open:
-            if systems is None:
-                systems = read_systems(job.systems, job.reading)
-                if systems.digest != job.digest:
-                    raise SourceError(f"{job.systems} was changed while a run was reading it")
-            if cells is None:
-                cells = find_cells(systems, job.cell)
-            _open.clear()  # one run at a time keeps its skies
-            _open[key] = RunContext(job, systems, cells)
-        return _open[key]
+        context = _open.get((job.out, job.fingerprint))
+        if context is None:
+            systems = read_systems(job.systems, job.reading)
+            if systems.digest != job.digest:
+                raise SourceError(f"{job.systems} was changed while a run was reading it")
+            context = RunContext(job, systems, find_cells(systems, job.cell))
+            _keep(context)
+        return context
+
+
+def keep_context(context: RunContext) -> None:
+    """Let the parts of a run that are worked on in this process have its context."""
+    with _lock:
+        _keep(context)
+
+
+def _keep(context: RunContext) -> None:
+    _open.clear()  # one run at a time keeps its skies
+    _open[context.job.out, context.job.fingerprint] = context
 
 
 def close_context(job: FleetJob) -> None:

@@ -14,14 +14,13 @@ import numpy as np
 import pandas as pd
 import pyarrow as pa
 import pyarrow.parquet as pq
-from numpy.typing import NDArray
 
 from sunveil._options import instance
 from sunveil.engine.clock_faults import repaired
 from sunveil.engine.infer import infer_any_block
 from sunveil.engine.plausibility import flag_units
 from sunveil.engine.sky_tables import SkyTable, make_sky_table
-from sunveil.errors import MeterError, SunveilError, TooLittleData, log_unforeseen
+from sunveil.errors import MeterError, SunveilError, TooLittleData, WeatherError, log_unforeseen
 from sunveil.estimates.estimates_table import (
     Estimate,
     Estimates,
@@ -33,21 +32,15 @@ from sunveil.estimates.inference_options import InferOptions, Method, Search
 from sunveil.estimates.planes_and_intervals import VAGUEST
 from sunveil.fleet.blocks import (
     MARGIN,
-    BlockFrame,
     Matrix,
-    record_matrices,
     record_span,
-    usual_matrices,
 )
-from sunveil.fleet.duckdb_reader import DAMAGE, read_rows, system_names
-from sunveil.fleet.file_layouts import FileLayout, iter_file_systems
-from sunveil.fleet.gather import gathered_files
-from sunveil.fleet.open import raws_of, sound_files
+from sunveil.fleet.duckdb_reader import DAMAGE
+from sunveil.fleet.open import Fleet
 from sunveil.fleet.run_context import FleetJob, RunContext, context_of
 from sunveil.fleet.run_plan import Part
-from sunveil.fleet.survey import Survey
 from sunveil.fleet.systems_table import SystemTable
-from sunveil.fleet.unusual_records import Power
+from sunveil.grids import Places
 from sunveil.meters.read_files import failed
 from sunveil.meters.record import UNREAD, Record, RefusedSystem
 from sunveil.paper import fit as paper
@@ -257,73 +250,89 @@ def finished(job: FleetJob, part: Part) -> PartResult | None:
     return PartResult(part.number, inferred, sum(kind != UNREAD for kind in kinds))
 
 
-def fit_matrix(matrix: Matrix, context: RunContext) -> Iterator[Estimates | RefusedSystem]:
-    """Yield the estimates of a matrix, cell by cell, and the systems that have none."""
-    code = context.cells.of[matrix.systems]
+def infer_systems(
+    block: Matrix,
+    names: Sequence[str],
+    sky: SkyTable,
+    options: InferOptions,
+    places: Places | None = None,
+) -> Iterator[Estimates | tuple[int, SunveilError]]:
+    """Yield the estimates of a block, and the number of each system that has none, with why."""
+    # One bad system never stops the others: it is found by inferring each alone.
+    frame = block.frame
+    try:
+        found = infer_any_block(
+            block.power,
+            sky,
+            net=frame.net,
+            options=options,
+            timezone=frame.timezone,
+            label=frame.label,
+            label_known=frame.label_known,
+            places=places,
+        )
+    except Exception as error:
+        if len(names) == 1:
+            yield int(block.systems[0]), as_refusal(names[0], error)
+            return
+        for row in range(len(names)):
+            alone = slice(row, row + 1)
+            own = Matrix(frame, block.systems[alone], block.power[alone])
+            here = None if places is None else places.take(np.array([row]))
+            yield from infer_systems(own, names[alone], sky, options, here)
+        return
+    flag_units(found)
+    found.set(system=block.systems)
+    inferred = found.outcome == 0
+    for row in np.flatnonzero(~inferred).tolist():
+        outcome = int(found.outcome[row])
+        why = reason(outcome, int(found.daylight_readings[row]), source=sky.source)
+        kind = WeatherError if outcome == NO_WEATHER else TooLittleData
+        yield int(block.systems[row]), kind(f"system {names[row]}: {why}")
+    if inferred.all():
+        yield found
+    elif inferred.any():
+        yield found.take(inferred)
+
+
+def as_refusal(name: str, error: Exception) -> SunveilError:
+    """Return an error as one that users are told."""
+    if isinstance(error, SunveilError):
+        return error
+    refused = SunveilError(failed(name, error).reason)
+    refused.__cause__ = error
+    return refused
+
+
+def infer_cells(block: Matrix, context: RunContext) -> Iterator[Estimates | RefusedSystem]:
+    """Yield the estimates of a block, cell by cell, and the systems that have none."""
+    code = context.cells.of[block.systems]
     if not len(code):
         return
     edges = np.flatnonzero(np.r_[True, code[1:] != code[:-1], True])
     for start, end in pairwise(edges.tolist()):
-        numbers = matrix.systems[start:end]
+        own = Matrix(block.frame, block.systems[start:end], block.power[start:end])
+        names = [context.names[number] for number in own.systems]
         try:
             cell = int(code[start])
             # servers are asked for the centres of cells, whose answers other runs share
             clear = context.job.weather == "clearsky"
             site = context.cells.sites[cell] if clear else context.cells.cells[cell].site
-            sky = context.skies.over(site, matrix.frame.axis)
+            sky = context.skies.over(site, own.frame.axis)
         except SunveilError as error:
-            for number in numbers:
-                yield RefusedSystem(context.names[number], "weather", str(error))
+            yield from (RefusedSystem(name, "weather", str(error)) for name in names)
             continue
-        for found in _fits(matrix.power[start:end], numbers, sky, matrix.frame, context):
-            yield from _told(found, sky, context) if isinstance(found, Estimates) else [found]
+        places = context.systems.places(own.systems)
+        for found in infer_systems(own, names, sky, context.job.options, places):
+            if isinstance(found, Estimates):
+                yield found
+            else:
+                number, why = found
+                kind = _REFUSED_AS.get(type(why), "failed")
+                yield RefusedSystem(context.names[number], kind, str(why))
 
 
-def _fits(
-    power: Power,
-    numbers: NDArray[np.int32],
-    sky: SkyTable,
-    frame: BlockFrame,
-    context: RunContext,
-) -> Iterator[Estimates | RefusedSystem]:
-    try:
-        fit = infer_any_block(
-            power,
-            sky,
-            net=frame.net,
-            options=context.job.options,
-            timezone=frame.timezone,
-            label=frame.label,
-            label_known=frame.label_known,
-            places=context.systems.places(numbers),
-        )
-    except Exception as error:  # one bad system never stops a fleet: find out which it is
-        if len(numbers) == 1:
-            name = context.names[numbers[0]]
-            told = isinstance(error, SunveilError)
-            yield RefusedSystem(name, "failed", str(error)) if told else failed(name, error)
-            return
-        for row in range(len(numbers)):
-            alone = slice(row, row + 1)
-            yield from _fits(power[alone], numbers[alone], sky, frame, context)
-    else:
-        flag_units(fit)
-        fit.set(system=numbers)
-        yield fit
-
-
-def _told(
-    found: Estimates, sky: SkyTable, context: RunContext
-) -> Iterator[Estimates | RefusedSystem]:
-    """Part the systems that were inferred from those that could not be."""
-    inferred = found.outcome == 0
-    for row in np.flatnonzero(~inferred):
-        name, outcome = context.names[found.system[row]], int(found.outcome[row])
-        why = reason(outcome, int(found.daylight_readings[row]), source=sky.source)
-        kind = "weather" if outcome == NO_WEATHER else "too little data"
-        yield RefusedSystem(name, kind, f"system {name}: {why}")
-    if inferred.any():
-        yield found.take(inferred)
+_REFUSED_AS = {WeatherError: "weather", TooLittleData: "too little data"}
 
 
 def estimates_table(blocks: Sequence[Estimates], systems: SystemTable) -> pa.Table:
@@ -364,106 +373,15 @@ def run_part(job: FleetJob, part: Part) -> PartResult:
 
 def _outcomes(context: RunContext, part: Part) -> Iterator[Estimates | RefusedSystem]:
     """Yield what becomes of every system of a part, whatever happens to one of them."""
-    work = _from_files if context.job.source.columns.layout is FileLayout.FILES else _from_rows
     try:
-        yield from work(context, part)
+        for each in Fleet(context).blocks(part):
+            if isinstance(each, RefusedSystem):
+                yield each
+            else:
+                yield from infer_cells(each, context)
     except Exception as error:  # the rest of the fleet goes on
         log_unforeseen(_log, f"part {part.number} could not be worked on", error)
         kind = type(error).__name__
         yield RefusedSystem(
             "", UNREAD, f"part {part.number} could not be worked on ({kind}); report it"
         )
-
-
-def _from_rows(context: RunContext, part: Part) -> Iterator[Estimates | RefusedSystem]:
-    job = context.job
-    paths = gathered_files(job.work, part.number) if job.gathered else job.source.paths(part.files)
-    try:
-        survey, values = _surveyed(paths, context, part)
-    except DAMAGE:
-        paths, unread = sound_files(paths, context, part)
-        yield from unread
-        survey, values = _surveyed(paths, context, part)
-    if survey.unknown_rows:
-        yield from _unknown(paths, context, part)
-    found = survey.found[: len(survey)]
-    survey.needs_review[: len(survey)] |= context.clockless[found]
-    if job.source.columns.taken is not None:
-        # which of two columns counts what is not for here
-        survey.needs_review[: len(survey)] |= ~context.systems.generation[found]
-    matrices, others = usual_matrices(survey, values, context)
-    yield from _fit_all(matrices, context)
-    yield from _again(paths, [context.names[number] for number in others], context)
-
-
-def _surveyed(
-    paths: Sequence[Path], context: RunContext, part: Part
-) -> tuple[Survey, NDArray[np.float32]]:
-    """Read a part's rows: what they say of its systems, and the reading of each row."""
-    survey, kept = Survey(len(context.systems)), [np.empty(0, dtype=np.float32)]
-    columns = context.job.source.columns
-    for hashes, micros, values in read_rows(paths, columns, low=part.low, high=part.high):
-        survey.note(hashes, micros, index=context.index, zones=context.zones, zone=context.clock)
-        kept.append(values)
-    return survey, np.concatenate(kept)
-
-
-def _fit_all(matrices: list[Matrix], context: RunContext) -> Iterator[Estimates | RefusedSystem]:
-    while matrices:
-        yield from fit_matrix(matrices.pop(0), context)
-
-
-def _unknown(paths: Sequence[Path], context: RunContext, part: Part) -> Iterator[RefusedSystem]:
-    """Yield the systems that the table of systems does not know at all."""
-    where = Path(context.job.systems).name
-    for name in system_names(paths, context.job.source.columns, low=part.low, high=part.high):
-        if name == "":
-            yield RefusedSystem(
-                "", "unknown", "some rows name no system; fill the column of systems"
-            )
-        elif name not in context.place and name not in context.refused:
-            yield RefusedSystem(
-                name, "unknown", f"system {name} is not in {where}; add its place there"
-            )
-
-
-def _again(
-    paths: Sequence[Path], names: Sequence[str], context: RunContext
-) -> Iterator[Estimates | RefusedSystem]:
-    """Settle systems that look unusual by the reader of single files."""
-    if not names:
-        return
-    place = context.place
-    records: list[tuple[int, Record]] = []
-    columns = context.job.source.columns
-    for name, raw in raws_of(paths, columns, names, gathered=context.job.gathered):
-        number = place[name]
-        found = context.systems.settled(number, raw, context.job.reading)
-        if isinstance(found, RefusedSystem):
-            yield found
-        else:
-            records.append((number, found))
-    yield from _fit_all(record_matrices(records, context), context)
-
-
-def _from_files(context: RunContext, part: Part) -> Iterator[Estimates | RefusedSystem]:
-    """Read files of any kind by the reader of single files."""
-    records: list[tuple[int, Record]] = []
-    where = Path(context.job.systems).name
-    paths = context.job.source.paths(part.files)
-    for each in iter_file_systems(paths, context.job.reading):
-        if isinstance(each, RefusedSystem):
-            yield each
-            continue
-        name, raw, options = each
-        if name in context.place:
-            number = context.place[name]
-            found = context.systems.settled(number, raw, options)
-            if isinstance(found, RefusedSystem):
-                yield found
-            else:
-                records.append((number, found))
-        elif name not in context.refused:
-            reason = f"system {name} is not in {where}; add its place there"
-            yield RefusedSystem(name, "unknown", reason)
-    yield from _fit_all(record_matrices(records, context), context)

@@ -19,21 +19,13 @@ from sunveil.errors import ParameterError, SourceError
 from sunveil.estimates import read_write
 from sunveil.estimates.inference_options import InferOptions, SystemKeywords
 from sunveil.estimates.read_write import RUN, SUMMARY
-from sunveil.fleet.file_layouts import look_at
-from sunveil.fleet.gather import gather
-from sunveil.fleet.run_context import FleetJob, RunContext, check_clocks, close_context, context_of
+from sunveil.fleet.open import Fleet, open_fleet
+from sunveil.fleet.run_context import FleetJob, close_context, keep_context
 from sunveil.fleet.run_plan import (
     IDENTITY,
     PART_ROWS,
-    FleetPlan,
     Part,
-    find_cells,
-    find_order,
-    find_span,
-    make_plan,
-    run_settings,
 )
-from sunveil.fleet.systems_table import read_systems
 from sunveil.grids import SIZE
 from sunveil.inference.fleet_part import PartResult, finished
 from sunveil.inference.run_summary import as_json, close
@@ -312,7 +304,6 @@ def infer_fleet(
     """
     refuse_unguarded()
     reading, inference = split_options(options, MeterOptions, InferOptions)
-    settings = run_settings(reading, inference, weather=weather, cell=cell, part_rows=part_rows)
     count = _processors() if workers is None else workers
     if not 1 <= count <= 1024:
         raise ParameterError(f"workers must be between 1 and 1024, and {workers} is not")
@@ -325,22 +316,25 @@ def infer_fleet(
     target = Path(os.path.realpath(out))
     if target.exists() and not target.is_dir():
         raise ParameterError(f"{out} is not a folder; name a folder to be written")
-    context, plan = _opened(
+    opened = open_fleet(
         Path(fleet),
         Path(systems),
         target,
-        reading,
-        inference,
-        settings,
-        server=dict(server or {}),
+        reading=reading,
+        options=inference,
+        weather=weather,
+        cell=cell,
+        part_rows=part_rows,
+        server=server,
         workers=count,
     )
+    keep_context(opened.context)
+    job = opened.context.job
     try:
         with _files.held(target):
-            resumed = begin(target, _description(context.job, plan, settings), restart=restart)
+            resumed = begin(target, _description(opened), restart=restart)
             return _run(
-                context,
-                plan,
+                opened,
                 engine=engine,
                 workers=count,
                 scheduler=scheduler,
@@ -348,42 +342,7 @@ def infer_fleet(
                 whole=resumed and (target / read_write.SUMMARY).is_file(),
             )
     finally:
-        close_context(context.job)
-
-
-def _opened(
-    fleet: Path,
-    systems: Path,
-    target: Path,
-    reading: MeterOptions,
-    options: InferOptions,
-    settings: dict[str, Any],
-    *,
-    server: dict[str, Any],
-    workers: int,
-) -> tuple[RunContext, FleetPlan]:
-    """Look at the inputs and plan the run; nothing is written yet."""
-    table = read_systems(systems, reading)
-    source = look_at(fleet, reading, aside=[systems, target])
-    cells = find_cells(table, settings["cell_degrees"])
-    ordering = find_order(source, table, reading, workers=workers)
-    plan = make_plan(source, table, settings, ordering=ordering, cells=cells)
-    job = FleetJob(
-        out=str(target),
-        systems=os.path.realpath(systems),
-        source=source,
-        reading=reading,
-        options=options,
-        weather=settings["weather"],
-        cell=settings["cell_degrees"],
-        fingerprint=plan.fingerprint,
-        digest=table.digest,
-        gathered=plan.bucket is not None,
-        span=find_span(source),
-        server=tuple(server.items()),
-    )
-    check_clocks(job, table)
-    return context_of(job, systems=table, cells=cells), plan
+        close_context(job)
 
 
 def _processors() -> int:
@@ -393,24 +352,24 @@ def _processors() -> int:
     return os.cpu_count() or 1
 
 
-def _description(job: FleetJob, plan: FleetPlan, settings: dict[str, Any]) -> dict[str, Any]:
+def _description(fleet: Fleet) -> dict[str, Any]:
     """Return what ``run.json`` says of a run."""
     version, engine = IDENTITY
+    job = fleet.context.job
     return {
-        "fingerprint": plan.fingerprint,
+        "fingerprint": job.fingerprint,
         "version": version,
         "engine": engine,
-        "settings": settings,
+        "settings": dict(fleet.settings),
         "layout": job.source.columns.layout.value,
         "files": len(job.source.files),
-        "parts": len(plan.parts),
+        "parts": len(fleet.parts),
         "gathered": job.gathered,
     }
 
 
 def _run(
-    context: RunContext,
-    plan: FleetPlan,
+    fleet: Fleet,
     *,
     engine: str,
     workers: int,
@@ -418,27 +377,27 @@ def _run(
     tell: Tell,
     whole: bool,
 ) -> FleetResult:
-    job = context.job
+    context, job = fleet.context, fleet.context.job
     if whole:
         # everything was written before: only what a kill left in the last instant is cleared
         finish(job.folder)
-        return _result(job.folder, plan, resumed=len(plan.parts))
-    counter = ProgressCounter(tell, len(plan.parts), len(context.systems))
-    ended = {done.number: done for part in plan.parts if (done := finished(job, part)) is not None}
-    left = [part for part in plan.parts if part.number not in ended]
+        return _result(job.folder, fleet, resumed=len(fleet.parts))
+    counter = ProgressCounter(tell, len(fleet.parts), len(context.systems))
+    ended = {done.number: done for part in fleet.parts if (done := finished(job, part)) is not None}
+    left = [part for part in fleet.parts if part.number not in ended]
     for done in ended.values():
         counter.before(done)
-    if plan.bucket is not None and left:
+    if job.gathered and left:
         counter.say("gathering")
-        gather(context, plan.bucket, workers=workers)
+        fleet.gather(workers)
     with closing(
         _engine(job, left, engine=engine, workers=workers, scheduler=scheduler)
     ) as results:
         for done in results:
             counter.add(done)
-    close(context, [part.number for part in plan.parts])
+    close(context, [part.number for part in fleet.parts])
     finish(job.folder)
-    return _result(job.folder, plan, resumed=len(plan.parts) - len(left))
+    return _result(job.folder, fleet, resumed=len(fleet.parts) - len(left))
 
 
 def _engine(
@@ -453,6 +412,6 @@ def _engine(
         yield from run_local(job, parts, workers=workers)
 
 
-def _result(folder: Path, plan: FleetPlan, *, resumed: int) -> FleetResult:
+def _result(folder: Path, fleet: Fleet, *, resumed: int) -> FleetResult:
     summary = json.loads((folder / read_write.SUMMARY).read_text(encoding="utf-8"))
-    return FleetResult(folder, summary["inferred"], summary["refused"], len(plan.parts), resumed)
+    return FleetResult(folder, summary["inferred"], summary["refused"], len(fleet.parts), resumed)

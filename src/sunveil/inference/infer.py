@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from itertools import groupby, islice
 from typing import TYPE_CHECKING, Any, Unpack
 
@@ -13,32 +13,29 @@ import pandas as pd
 from sunveil._files import progress
 from sunveil._options import checked, instance, options_of, split_options
 from sunveil.engine.clock_faults import repaired
-from sunveil.engine.infer import infer_any_block
 from sunveil.engine.net_meters import Separated
 from sunveil.engine.net_meters import separate as separate_on_grid
-from sunveil.engine.plausibility import flag_units, note_on_unit
+from sunveil.engine.plausibility import note_on_unit
 from sunveil.engine.sky_tables import SkyTable
-from sunveil.errors import MeterError, ParameterError, SunveilError, TooLittleData, WeatherError
+from sunveil.errors import MeterError, ParameterError, SunveilError
 from sunveil.estimates.columns import objects
 from sunveil.estimates.estimates_table import (
     Estimate,
     Estimates,
     EstimateSource,
 )
-from sunveil.estimates.flags_and_quality import NO_WEATHER, reason
 from sunveil.estimates.inference_options import InferOptions, SystemKeywords
 from sunveil.estimates.planes_and_intervals import (
     Assumptions,
     ClockFinding,
 )
-from sunveil.fleet.blocks import grid_of, on_grid
-from sunveil.inference.fleet_part import SiteSkies, by_paper
+from sunveil.fleet.blocks import BlockFrame, Matrix, grid_of, on_grid
+from sunveil.inference.fleet_part import SiteSkies, as_refusal, by_paper, infer_systems
 from sunveil.meters.dataframes import frame_of, record_of, systems_of_frame
-from sunveil.meters.read_files import failed
 from sunveil.meters.reading_options import MeterKeywords, MeterOptions
-from sunveil.meters.record import Label, Record, RefusedSystem
+from sunveil.meters.record import Record, RefusedSystem
 from sunveil.meters.time_steps import clock_elsewhere
-from sunveil.site import Site, SkyModel, TimeGrid
+from sunveil.site import Site, SkyModel
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -58,81 +55,56 @@ def infer_records(
     # Every system stands alone: whatever one record holds, the others' estimates are the same.
     options = options or InferOptions()
     # neighbours in the file that share a grid and a clock are inferred together
-    for key, alike in groupby(records, key=_key):
-        elsewhere = clock_elsewhere(key[1], skies.site.longitude)
+    for frame, together in groupby(records, key=_frame_of):
+        elsewhere = clock_elsewhere(frame.timezone, skies.site.longitude)
         if elsewhere is not None:
-            yield from (ParameterError(f"system {each.system_id}: {elsewhere}") for each in alike)
+            for each in together:
+                yield ParameterError(f"system {each.system_id}: {elsewhere}")
             continue
-        for batch in _batches(alike):
-            yield from _settle_batch(batch, key[0], skies, options)
+        while batch := list(islice(together, BATCH)):
+            yield from _infer_batch(batch, frame, skies, options)
 
 
-def _key(record: Record) -> tuple[TimeGrid, str, Label, bool, bool]:
-    net = bool(record.net)
-    return grid_of(record), record.timezone, record.label, record.label_known, net
-
-
-def _batches(records: Iterable[Record]) -> Iterator[list[Record]]:
-    rest = iter(records)
-    while batch := list(islice(rest, BATCH)):
-        yield batch
-
-
-def _settle_batch(
-    records: Sequence[Record], grid: TimeGrid, skies: SiteSkies, options: InferOptions
-) -> list[Estimate | SunveilError]:
-    """Return the estimates of records that share a grid; one that fails leaves the others alone."""
-    try:
-        return list(_infer_batch(records, grid, skies, options))
-    except SunveilError as error:  # of the sky, which all of them share
-        return [error] * len(records)
-    except Exception as error:
-        if len(records) == 1:
-            refused = SunveilError(failed(records[0].system_id, error).reason)
-            refused.__cause__ = error
-            return [refused]
-        return [_settle_batch([record], grid, skies, options)[0] for record in records]
+def _frame_of(record: Record) -> BlockFrame:
+    grid, net = grid_of(record), bool(record.net)
+    return BlockFrame(grid, record.timezone, record.label, record.label_known, net)
 
 
 def _infer_batch(
-    records: Sequence[Record], grid: TimeGrid, skies: SiteSkies, options: InferOptions
-) -> Iterator[Estimate | SunveilError]:
-    """Yield the estimates of records that share a grid, a clock, a label and a kind of meter."""
-    sky = skies.over(grid)
-    found = infer_any_block(
-        on_grid(records, grid),
-        sky,
-        net=bool(records[0].net),
-        options=options,
-        timezone=records[0].timezone,
-        label=records[0].label,
-        label_known=records[0].label_known,
-    )
-    flag_units(found)
-    found.set(
-        system_id=objects([each.system_id for each in records]),
-        notes=objects([_notes(*each) for each in zip(records, found.dc_capacity_kw, strict=True)]),
-        assumptions=Assumptions(
-            losses=options.losses,
-            albedo=options.albedo,
-            sky_model=SkyModel.PEREZ.value,
-            weather=sky.source,
-            method=options.method.value,
-            mount=options.mount,
-        ),
-        source=objects([EstimateSource(each, skies, skies.site) for each in records]),
-    )
-    for record, estimate in zip(records, found, strict=True):
-        outcome = estimate.outcome
-        if outcome:
-            kind = WeatherError if outcome == NO_WEATHER else TooLittleData
-            said = reason(outcome, estimate.daylight_readings, source=sky.source)
-            yield kind(f"system {record.system_id}: {said}")
+    records: Sequence[Record], frame: BlockFrame, skies: SiteSkies, options: InferOptions
+) -> list[Estimate | SunveilError]:
+    """Return the estimates of records that share a frame."""
+    names = [each.system_id for each in records]
+    try:
+        sky = skies.over(frame.axis)
+    except Exception as error:
+        return [as_refusal(name, error) for name in names]
+    block = Matrix(frame, np.arange(len(records), dtype=np.int32), on_grid(records, frame.axis))
+    out: dict[int, Estimate | SunveilError] = {}
+    for found in infer_systems(block, names, sky, options):
+        if not isinstance(found, Estimates):
+            out[found[0]] = found[1]
             continue
-        try:
-            yield by_paper(record, estimate, skies, options)
-        except SunveilError as error:
-            yield error
+        own = [records[number] for number in found.system]
+        found.set(
+            system_id=objects([each.system_id for each in own]),
+            notes=objects([_notes(*each) for each in zip(own, found.dc_capacity_kw, strict=True)]),
+            assumptions=Assumptions(
+                losses=options.losses,
+                albedo=options.albedo,
+                sky_model=SkyModel.PEREZ.value,
+                weather=sky.source,
+                method=options.method.value,
+                mount=options.mount,
+            ),
+            source=objects([EstimateSource(each, skies, skies.site) for each in own]),
+        )
+        for record, estimate in zip(own, found, strict=True):
+            try:
+                out[estimate.system] = by_paper(record, estimate, skies, options)
+            except Exception as error:
+                out[estimate.system] = as_refusal(record.system_id, error)
+    return [out[number] for number in range(len(records))]
 
 
 def _notes(record: Record, capacity_kw: float) -> tuple[str, ...]:

@@ -21,6 +21,7 @@ from sunveil.meters.time_steps import (
     merge_by_time,
     merge_duplicates,
     snap,
+    to_longer_spacing,
     to_utc,
 )
 
@@ -132,11 +133,14 @@ def to_record(raw: RawSystem, options: MeterOptions) -> Record:
     # Where a missing reading is as private as any other, all stamps decide spacing, grid and
     # duplicates: what is blank stays in its place until these are settled.
     readings = _sorted(blank_each(readings) if each else drop_missing(readings), noted=not each)
+    register = find_register(readings, options, raw.unit)
     if options.interval_minutes is None:
-        interval = find_interval(readings)
+        if not each and register is Register.NO:
+            readings = to_longer_spacing(readings, label=known, of_energy=raw.unit.is_energy)
+        remedy = "give option `label` as start or end, " if known is None and not each else ""
+        interval = find_interval(readings, remedy)
     else:
         interval = round(60 * options.interval_minutes)
-    register = find_register(readings, options, raw.unit)
     if register is Register.NO:
         readings = readings.netted()
     else:

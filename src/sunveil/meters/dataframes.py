@@ -219,8 +219,6 @@ def _stamps(index: pd.DatetimeIndex, where: str) -> Stamps:
 ReadingsLike: TypeAlias = (
     "Record | pd.Series[Any] | pd.DataFrame | np.ndarray[Any, Any] | str | os.PathLike[str] | Any"
 )
-
-
 GIVE = (
     "readings must be a pandas Series indexed by time, a frame with one column of readings, an"
     " array with times=, the same of polars or pyarrow, the path of a meter file, or a Record"

@@ -30,18 +30,14 @@ from sunveil.meters.time_steps import RawReadings
 # Shorter records miss a season, and their estimates say so. [days]
 SHORT_DAYS = 90
 
-
 # More missing than this is worth a look, as a share; so is a gap of more than this. [days]
 MUCH_MISSING, LONG_GAP = 0.2, 14.0
-
 
 # Between these hours of its own clock a meter of generation reads its most. [h]
 BRIGHT_HOURS = (9.5, 15.5)
 
-
 # The brightest powers of a record: that share of them has the rest below.
 TOP = 0.995
-
 
 # What the highest power of a system usually lies between. [kW]
 USUAL_PEAK = (0.1, 5000.0)
@@ -147,7 +143,6 @@ def _doubts(found: SystemCheckup) -> list[str]:
 
 # Where a proposal comes from: what only readings say must be checked by the curator.
 DECLARED, HEADER, FORMAT, STAMPS, READINGS = "declared", "header", "format", "stamps", "readings"
-
 
 # What a format that is defined to the last sign leaves nobody to declare.
 _DEFINED = ("decimal", "time_format", "timezone", "label", "power_unit", "register")

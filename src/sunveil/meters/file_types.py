@@ -29,23 +29,15 @@ from sunveil.errors import MeterError
 
 # What is packed is held in memory: larger files are to be unpacked first. [bytes]
 _LARGEST_UNPACKED = 4 << 30
-
-
 _PACKINGS = (".gz", ".bz2", ".xz", ".lzma")
-
-
 _TABLES = (
     *(".csv", ".txt", ".tsv", ".dat", ".parquet", ".pq", ".feather", ".arrow"),
     *(".xml", ".json", ".jsonl", ".ndjson", ".xlsx", ".xlsm", ".zip"),
 )
 
-
 # Names that a folder of meters is searched for.
 ENDINGS = (*_TABLES, *(table + packing for table in _TABLES for packing in _PACKINGS))
-
-
 READABLE = "CSV, Excel (.xlsx), Parquet, Feather, JSON or Green Button XML, plain or zipped"
-
 
 # Damaged archives raise whatever their bytes happen to lead to.
 _BROKEN = (
@@ -80,7 +72,6 @@ _MAGIC = (
     (b"\xfd7zXZ\x00", FileKind.PACKED),
     (b"\xd0\xcf\x11\xe0", FileKind.OLD_WORKBOOK),
 )
-
 
 # Byte order marks, and the two ways in which a text without one starts in UTF-16.
 _WIDE_MARKS = (b"\xff\xfe", b"\xfe\xff")
@@ -269,18 +260,11 @@ def _is_workbook(file: BinaryIO) -> bool:
 
 # How much is looked at to find the header: so many lines, and so much of each. [characters]
 HEAD = 400
-
-
 _LONGEST_LINE = 1 << 16
-
-
 _BLOCK = 1 << 24
-
 
 # Stands for a separator within quotes while a line is cut.
 _KEPT = "\x1f"
-
-
 SEPARATORS = ",;\t|"
 
 

@@ -26,18 +26,13 @@ if TYPE_CHECKING:
 
 # FlowDirectionKind: what passes the meter, seen from the utility.
 _FORWARD, _NET, _REVERSE, _TOTAL = 1, 4, 19, 20
-
-
 _ENERGY_WH, _POWER_W = 72, 38
-
 
 # AccumulationKind: bulk quantity, continuous cumulative, cumulative.
 _REGISTERS = frozenset({1, 2, 3})
 
-
 # CommodityKind: electricity on the secondary or the primary side, or not said.
 _ELECTRICITY = frozenset({0, 1, 2})
-
 
 # RoleFlags of a usage point, as in IEEE 2030.5: it meters a distributed energy resource.
 _IS_DER = 0x0008

@@ -20,10 +20,8 @@ from sunveil.meters.vocabulary import fold
 
 NAMED = ", ".join(unit.value for unit in Unit)
 
-
 # Nobody meters less than a single module, and no plant behind one meter is larger. [kW]
 SMALLEST, LARGEST = 0.05, 500_000.0
-
 
 # Of the readings that are not zero, this share is below the usual peak; stand-ins may be above it.
 _PEAK_SHARE = 0.95
@@ -34,45 +32,25 @@ def _any(words: tuple[str, ...]) -> str:
 
 
 _JOINT = r"[\s\-_.*'·×]*"
-
-
 _JOINTS = str.maketrans(dict.fromkeys("⋅•∙", "·") | dict.fromkeys("‐‑‒–—−", "-") | {"’": "'"})
-
-
 _UNIT = re.compile(
     rf"(?<![a-z])(?:(?P<letter>[km])|(?P<kilo>{_any(vocabulary.KILO)}){_JOINT}|(?P<mega>{_any(vocabulary.MEGA)}){_JOINT})?"
     rf"{_any(vocabulary.WATT)}(?:{_JOINT}(?P<hour>{_any(vocabulary.HOUR)}))?(?![a-z])"
 )
-
-
 _OTHER = re.compile(
     rf"(?<![a-z])(?:{_any(vocabulary.OTHER_UNITS)}{_JOINT}{_any(vocabulary.HOUR)}?(?![a-z])|irradiance|m\^?2(?!\d))"
 )
-
-
 _SIZE_BEFORE = re.compile(r"(?<![a-z\d.,])(?:\d+|\d+[.,]\d+\s?)$")
-
-
 _SIZE_AFTER = re.compile(rf"{_JOINT}{_any(vocabulary.SIZES)}(?![a-z])")
-
-
 _BEHIND_W = re.compile(rf"_$|[(\[/]\s*$|(?<![a-z]){_any(vocabulary.BEFORE_W)}[\s_\-,:]+$")
-
-
 _PER = re.compile(rf"[\s)\]]*(?:/|{_any(vocabulary.PER)}\b)\s*(?P<word>[a-z]*)")
-
 
 # Prices, a prefix apart from its watt, "W m-2" and "kW (h)".
 _ODD_BEFORE = re.compile(
     rf"(?<![a-z])(?:{_any(vocabulary.PRICES)}\s*/|{_any(vocabulary.PER)}\b|[kmgt][\s\-_.])\s*$"
 )
-
-
 _ODD_AFTER = re.compile(r"[\s*.·]*[a-z]{1,3}\s?\^?-\s?\d")
-
-
 _HOUR_APART = re.compile(rf"\s*[(\[,;]\s*{_any(vocabulary.HOUR)}(?![a-z])")
-
 
 # Where words are written together: generationKWh, PVkWh, PowerkW. Other words that end in k or m
 # before a W stay whole: SolarparkWh may be either unit.
@@ -80,7 +58,6 @@ _SEAM = re.compile(
     r"(?<=[a-z])(?=[A-VX-Z])|(?<=[a-jln-z])(?=W)|(?<=[A-Z])(?=kWh?(?![A-Za-z]))"
     rf"|(?i:{'|'.join(f'(?<={word})' for word in vocabulary.BEFORE_KW)})(?=[km]W)"
 )
-
 
 # PVDAQ names its channels like inv2_ac_power__4213, and counts them in W.
 _PVDAQ = re.compile(r"(^|_)ac_power(_|$)", re.IGNORECASE)
@@ -183,7 +160,6 @@ def _unit_of(found: re.Match[str], before: str, after: str) -> Unit | None:
 # Rows above the first reading that are looked at.
 _DEEPEST = 200
 
-
 # What stands below names beside units of power and energy.
 _HINT = re.compile(
     r"\[?\(?\s*(k|m|M|G)?(VA(rh?|r)?|V|A|Hz|°?C|°?F|%|W/m²|W/m2|kWh/kWp|h|s|min|€|\$|EUR|USD)"
@@ -191,7 +167,6 @@ _HINT = re.compile(
     r"|counter|analog|status|mean|average|\[?[dmyhs]+[-/.][dmyhs]+[-/.][dmyhs]+.*",
     re.IGNORECASE,
 )
-
 
 # Digits that are no part of a unit such as m2.
 _DIGITS = re.compile(r"(?<![A-Za-z^-])\d")

@@ -28,36 +28,19 @@ _ENPHASE = {
     "wh_exported": "export Wh",
     "wh_imported": "import Wh",
 }
-
-
 _STEPS = frozenset({"DAY", "WEEK", "MONTH", "YEAR"})
-
 
 # Lists of records are not looked for below this depth, and cells are not nested so deep.
 _DEEPEST = 5
-
-
 _DECODER = json.JSONDecoder(parse_int=str, strict=False)
-
-
 _STRING = r'"(?:[^"\\]|\\.)*"'
-
-
 _NESTING = re.compile(_STRING + r"|[\[\]{}]", re.DOTALL)
-
-
 _FIRST_OBJECT = re.compile(r"\[\s*(?=\{)")
-
 
 # Where an object ends and another begins, whatever quotes are open.
 _BOUNDARY = re.compile(r"\}\s*(,?)\s*(?=\{)")
-
-
 _NEXT = re.compile(r"\s*,\s*")
-
-
 _LAST = re.compile(r"\}\s*(?=\])")
-
 
 # A key with its value, behind which another key or the end of the object follows.
 _PAIR = re.compile(

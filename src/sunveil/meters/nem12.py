@@ -16,11 +16,7 @@ from sunveil.meters.record import Label, RefusedSystem
 from sunveil.meters.time_steps import Stamps
 
 _MARKET_TIME = 600.0
-
-
 _MINUTE = 60_000_000
-
-
 _UNITS = {unit.value.lower(): unit for unit in Unit}
 
 

@@ -20,21 +20,12 @@ from sunveil.meters.vocabulary import MONTHS, ZONES
 
 # Where a stamp cannot be read. [µs]
 NO_TIME = np.iinfo(np.int64).min
-
-
 EPOCH_FORMAT = "epoch"
-
-
 EXCEL_FORMAT = "excel"
-
-
 _DAY = 86_400_000_000
-
 
 # What counts since 1970 are taken for stamps: the years 1980 to 2100. [µs]
 _EARLIEST, _LATEST = 315_532_800_000_000, 4_133_980_800_000_000
-
-
 _DATES = (
     "%Y-%m-%d",
     "%m/%d/%Y",
@@ -58,50 +49,31 @@ _DATES = (
     "%d/%b/%Y",
     "%Y-%b-%d",
 )
-
-
 _CLOCKS = (" %H:%M", " %H:%M:%S", " %I:%M %p", " %I:%M:%S %p", " %H%M", " %H%M%S", " %I %p", "")
-
-
 FORMATS = (
     *(date + clock for date in _DATES for clock in _CLOCKS),
     *("%Y%m%d%H%M", "%Y%m%d%H%M%S", "%H:%M %d/%m/%Y", "%H:%M %m/%d/%Y", "%H:%M %d.%m.%Y"),
 )
-
-
 _CLOCK = re.compile(r"\d{1,2}:\d{2}(:\d{2}([.,]\d+)?)?( ?[AP]M)?", re.IGNORECASE)
-
-
 _DATED = re.compile(
     r"(\d{4}[-/.]\d{1,2}[-/.]\d{1,2}|\d{1,2}[-/. ](\d{1,2}|[A-Za-z]{3,9})[-/. ,]+\d{2,4}"
     r"|\d{1,2}[-/. ]+(de )?[^\W\d_]{3,10}\.?( de)?[-/. ]+\d{4}"
     r"|[A-Za-z]{3,9} \d{1,2},? \d{4}|(19|20)\d{6})"
     r"([T ,]\s*\d{1,2}([:.]?\d{2}){0,2}.{0,40})?"
 )
-
-
 _EPOCH = re.compile(r"(\d{9,10}|\d{12,13}|\d{15,16}|\d{18,19})(\.\d*)?")
-
-
 _EXCEL = re.compile(r"[2-7]\d{4}(\.\d+)?")
-
-
 _ZONE = "|".join(ZONES)
-
 
 # A zone, an offset or both, such as CEST, +0200, CEST+0200, (UTC+2).
 _OFFSET = (
     rf"^(?P<w>.*:\d\d(?:[.,]\d+)?) ?\(?"
     rf"(?:(?P<z>{_ZONE})|(?:{_ZONE})? ?(?P<o>[+-]\d\d?(?::?\d\d)?))\)?$"
 )
-
-
 _MONTHS = tuple(
     (rf"(^|[^\p{{L}}])(?:{'|'.join(names)}|{short})\.?([^\p{{L}}.]|$)", rf"\1{short}\2")
     for short, names in MONTHS.items()
 )
-
-
 _SAMPLE = 200
 
 
@@ -379,27 +351,14 @@ _LENGTHS = {
     "%Y%m%d %H%M": 13,
     "%Y%m%d %H%M%S": 15,
 }
-
-
 Numbers = NDArray[np.float64]
-
 
 # Short enough that Arrow never meets a number that is too large for it.
 _PLAIN = r"^[+-]?(\d{1,30}(\.\d{0,30})?|\.\d{1,30})([eE][+-]?\d{1,2})?$"
-
-
 _NUMBER = re.compile(r"([+-]?)([\d.,' \u00a0\u202f\u2009]*\d[.,]?)([eE][+-]?\d{1,4})?")
-
-
 _SUFFIX = re.compile(r"\s*([kKM]?)[wW]([hH]?)$")
-
-
 _INFINITE = frozenset({"inf", "infinity", "1.#inf"})
-
-
 _FACTORS = {"": 1e-3, "k": 1.0, "K": 1.0, "M": 1e3}
-
-
 _SPACES = re.compile("[ '\u00a0\u202f\u2009]")
 
 
@@ -512,8 +471,6 @@ def _ungrouped(whole: str) -> str | None:
 # What a cell says of the decimal mark: it can only be a comma, only a point, or the one mark in it
 # may as well part thousands; a plain number without a mark says that not all numbers have one.
 COMMA, POINT, COMMA_OR_THOUSANDS, POINT_OR_THOUSANDS, NO_MARK = 1, 2, 3, 4, 5
-
-
 _UNIT_BEHIND = r"(\s*[kKM]?[wW][hH]?)?$"
 
 

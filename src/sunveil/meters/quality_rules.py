@@ -16,42 +16,31 @@ from sunveil.meters.time_steps import RawReadings
 # What a record reaches on good days: above it lie clear moments between clouds, and faults.
 TOP_QUANTILE = 0.99
 
-
 # Far below zero, as a share of the top: a household or a fault; an inverter's own needs are less.
 FAR_BELOW = 0.05
 
-
 # The same value in so many of these readings, and at so many, is a stand-in of somebody's own.
 _CONSTANT_SHARE, _CONSTANT_COUNT = 0.5, 5
-
 
 # It is dark at those times of day at which all but this share of the readings is below a share of
 # the top.
 _DARK_SHARE, _DARK_LEVEL = 0.05, 0.02
 
-
 # All of a day is left out where more than this share of its readings is far below zero.
 _FULL_SHARE = 0.25
-
 
 # A net meter is far below zero in the dark on more than this share of the days, and a quarter of
 # its steps are longer than this share of the top: of eight homes at least 0.9 of the days and 13%
 # of the top; what real inverters take at night changes by 0.02% at most.
 _NET_DAYS, _NET_STEP = 0.5, 0.002
 
-
 # A load that hardly changes is no inverter's own where it is deeper than this share of the top.
 _NET_DEPTH = 0.15
-
-
 _NET = "It goes far below zero at night on most days, as a net meter does: taken for one."
-
-
 TURNED = (
     "What is taken from the grid, as at night, is counted as positive: the sign of all readings"
     " was turned."
 )
-
 
 # A home gives nothing to the grid at night: for so long of every day [h], but for a few readings
 # [share]. By day one with much generation takes nothing from it for as long: it then gives more
@@ -60,10 +49,8 @@ TURNED = (
 # kWh 2% and 5%. The ninth gives nothing to the grid.
 _NIGHT, _NIGHT_SHARE, _MORE = 8.0, 0.05, 1.2
 
-
 # What is taken from the grid is a good part of all readings, of any home. [share]
 _TAKEN_SHARE = 0.25
-
 
 # Of readings of less time, nothing is told of nights. [s]
 _LEAST = 3 * 86400
@@ -208,16 +195,9 @@ def _is_net(readings: RawReadings, *, interval: int) -> bool:
 
 
 Array = NDArray[np.float64]
-
-
 Mask = NDArray[np.bool_]
-
-
 _DAY = 86_400
-
-
 _LEAST_DAYS = 3
-
 
 # What a change of unit by a thousand is taken to be, with the season's share in it.
 FACTORS = (500.0, 2000.0)
@@ -338,23 +318,16 @@ def _sharpen(low: Mask, heads: Rows, *, power: Array, shape: Array) -> Mask:
 # What loggers write for "nothing came", and the same after somebody divided by 1000.
 SENTINELS = (-999.0, -9999.0, -99999.0, -32768.0, -0.999, -9.999, -99.999, -32.768)
 
-
 # More than any plant gives, and little enough that sums of readings stay finite. [any unit]
 _LARGEST = 1e12
-
 
 # Impossible spikes: so many times what all but a few readings stay below. [factor, share]
 SPIKE_FACTOR, SPIKE_SHARE = 20.0, 0.001
 
-
 # Stuck readings lie above a share of the top, where nothing idles, and below a share of the
 # highest, where an inverter clips.
 STUCK_FLOOR, STUCK_CEILING = 0.05, 0.95
-
-
 _STUCK_HOURS = 6.0
-
-
 _STUCK_READINGS = 8
 
 

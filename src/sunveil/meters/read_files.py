@@ -35,11 +35,7 @@ from sunveil.meters.split_systems import read_table
 from sunveil.meters.time_steps import Stamps, clock_elsewhere
 
 RawRead = tuple[RawSystem | RefusedSystem, MeterOptions]
-
-
 _log = logging.getLogger(__name__)
-
-
 _DEFAULTS = MeterOptions()
 
 

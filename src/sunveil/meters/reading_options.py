@@ -16,6 +16,7 @@ from sunveil._options import (
     Option,
     check_options,
     checked,
+    declared_options,
     documented,
     refuse_unknown,
     shown,
@@ -32,9 +33,6 @@ AUTO = "auto"
 
 # Between the names of columns that are added up.
 ADDED = " + "
-
-
-ADDED_FIELDS = ("power_column", "import_column", "export_column")
 
 
 COLUMN_FIELDS = (
@@ -167,6 +165,7 @@ class MeterOptions:
         Option(
             "Column of readings; several are added up.",
             f'{_COLUMN} Several: a list, or ``"Export T1 + Export T2"``.',
+            several=True,
         ),
     ] = None
     export_column: Annotated[
@@ -174,6 +173,7 @@ class MeterOptions:
         Option(
             "Column of export to the grid, of a net meter; several are added up.",
             "Naming it alone declares a meter that measures only exports.",
+            several=True,
         ),
     ] = None
     import_column: Annotated[
@@ -181,6 +181,7 @@ class MeterOptions:
         Option(
             "Column of import from the grid, of a net meter; several are added up.",
             "Naming it declares a net meter.",
+            several=True,
         ),
     ] = None
     power_unit: Annotated[
@@ -231,9 +232,9 @@ class MeterOptions:
             _, name = parse_timezone(given)
             # a zone of zoneinfo or pytz is kept by its name, a text as it was written
             object.__setattr__(self, "timezone", given if isinstance(given, str) else name)
-        for name in ADDED_FIELDS:
+        for name, (_, option) in declared_options(MeterOptions).items():
             given = getattr(self, name)
-            if isinstance(given, list | tuple):
+            if option.several and isinstance(given, list | tuple):
                 columns = [text(f"option `{name}`", each, give="column names") for each in given]
                 object.__setattr__(self, name, ADDED.join(columns) or None)
         check_options(self)

@@ -208,7 +208,6 @@ class RefusedSystem:
 # Shorter intervals are averaged to this, which no reading can change. [minutes]
 SHORTEST = 15.0
 
-
 # Readings are held to this and to zero, each alone, so that their sums are finite. [kW]
 LARGEST = 1e15
 

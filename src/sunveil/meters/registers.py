@@ -12,17 +12,10 @@ from sunveil.meters.time_steps import RawReadings
 # A register falls at hardly any step, and rises at a good share of them. [share of steps]
 REGISTER_FALLS, REGISTER_RISES = 0.005, 0.1
 
-
 # One that starts again every day falls about once a day, from near its top to near zero.
 _DAILY_FALLS = (0.4, 1.3)
-
-
 _DAILY_TOP, _DAILY_BOTTOM = 0.9, 0.05
-
-
 _LEAST = 48
-
-
 _DAY = 86_400
 
 
@@ -30,8 +23,9 @@ def find_register(readings: RawReadings, options: MeterOptions, unit: Unit) -> R
     """Return what kind of register sorted readings are: as declared, or as they run."""
     if options.register != AUTO:
         return Register(options.register)
-    span = readings.seconds[-1] - readings.seconds[0]
-    if options.declared_only or len(readings) < _LEAST or span < _DAY:
+    if options.declared_only or len(readings) < _LEAST:
+        return Register.NO
+    if readings.seconds[-1] - readings.seconds[0] < _DAY:
         return Register.NO  # a morning's power rises all the time, too
     # of a net meter that counts both ways apart, the two together go up by night and by day
     counts = np.sum(readings.columns, axis=0)

@@ -37,21 +37,15 @@ from sunveil.meters.time_steps import Stamps
 # Rows without a stamp above the first and below the last one that has any are no readings.
 _MOST_AROUND = 10
 
-
 # More stamps or lines than this that cannot be read are no accident. [share]
 _FEW = 0.01
 
-
 # So few rows without a stamp are no system.
 _REMAINS = 3
-
-
 _NETTED = "It is what was given to the grid less what was taken from it."
-
 
 # So many rows show whether there are several for each time.
 _SEVERAL = 48
-
 
 # The different texts of a column, and the number of each row's.
 _Coded = tuple[pa.StringArray, NDArray[np.int64]]

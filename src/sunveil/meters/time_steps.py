@@ -17,22 +17,16 @@ from sunveil.meters.reading_options import Duplicates, name_offset, parse_timezo
 from sunveil.meters.record import Label
 
 Micros = NDArray[np.int64]
-
-
 MINUTE = 60_000_000
-
 
 # No clock is further from the sun: Beijing's time in the west of China is three hours off. [h]
 FARTHEST = 3.0
 
-
 # An offset that fewer stamps carry is a slip. [share]
 _SLIP = 0.01
 
-
 # What these say of a place is nothing.
 _UNIVERSAL = frozenset({"UTC", "UCT", "GMT", "GMT0", "GMT+0", "GMT-0", "UNIVERSAL", "ZULU"})
-
 
 # Meters with a clock are younger, and a wrong century is what a misread date looks like.
 _EARLIEST, _LATEST = (
@@ -257,10 +251,8 @@ def _second_passes(wall: Micros, ambiguous: NDArray[np.bool_]) -> NDArray[np.boo
 
 Mask = NDArray[np.bool_]
 
-
 # More off-grid readings than this are another spacing, not a logger's hiccup.
 _STRAYS = 0.01
-
 
 # As many equal steps in a row, of another length than the usual one, are another spacing.
 SUSTAINED = 48
@@ -313,7 +305,7 @@ class RawReadings:
         return replace(self, power=np.abs(self.power) - np.abs(self.imported), imported=None)
 
 
-def find_interval(readings: RawReadings) -> int:
+def find_interval(readings: RawReadings, remedy: str = "") -> int:
     """Return the usual spacing of sorted readings, in seconds."""
     where = readings.where
     steps = np.diff(readings.seconds)
@@ -333,11 +325,42 @@ def find_interval(readings: RawReadings) -> int:
         raise MeterError(
             f"{where} has readings more than an hour apart; Sunveil needs one every 1 to 60 minutes"
         )
-    _refuse_second_spacing(minutes, usual, readings.rows[1:][apart], where)
+    _refuse_second_spacing(minutes, usual, readings.rows[1:][apart], where, remedy)
     return usual * 60
 
 
-def _refuse_second_spacing(minutes: NDArray[np.int64], usual: int, rows: Rows, where: str) -> None:
+def to_longer_spacing(
+    readings: RawReadings, *, label: Label | None, of_energy: bool
+) -> RawReadings:
+    """Average stretches of short intervals to the longer ones of the rest."""
+    minutes = np.rint(np.diff(readings.seconds) / 60.0).astype(np.int64)
+    edges = np.flatnonzero(np.r_[True, minutes[1:] != minutes[:-1], True])
+    spacings = np.unique(minutes[edges[:-1][np.diff(edges) >= SUSTAINED]])
+    if label not in (Label.START, Label.END) or len(spacings) != 2 or (minutes < 1).any():
+        return readings
+    short, long = (int(each) for each in spacings)
+    if long > 60 or long % short:
+        return readings
+    step = 60 * long
+    gaps = np.r_[0, minutes], np.r_[minutes, 0]
+    own, other = gaps[::-1] if label is Label.START else gaps  # its interval, and the one beside it
+    is_short = (own == short) | ((other == short) & (own != long))
+    phases, sizes = np.unique(readings.seconds[~is_short] % step, return_counts=True)
+    since = np.rint((readings.seconds - phases[sizes.argmax()]) / 60.0).astype(np.int64)
+    block = since // long if label is Label.START else -(-since // long)
+    first = np.flatnonzero(np.diff(block, prepend=block[0] - 1))
+    counts = np.diff(np.r_[first, len(block)])
+    shorts = np.add.reduceat(is_short.astype(np.int64), first)
+    whole = ((counts == 1) & (shorts == 0)) | ((shorts == long // short) & (shorts == counts))
+    sums = np.add.reduceat(readings.columns, first, axis=1) / (1 if of_energy else counts)
+    note = f"Readings {short} minutes apart were averaged to {long} minutes."
+    kept = readings.keep(first[whole], note).with_columns(*sums[:, whole])
+    return replace(kept, seconds=phases[sizes.argmax()] + step * block[first[whole]])
+
+
+def _refuse_second_spacing(
+    minutes: NDArray[np.int64], usual: int, rows: Rows, where: str, remedy: str
+) -> None:
     edges = np.flatnonzero(np.r_[True, minutes[1:] != minutes[:-1], True])
     lengths = np.diff(edges)
     other = np.flatnonzero((lengths >= SUSTAINED) & (minutes[edges[:-1]] != usual))
@@ -345,7 +368,8 @@ def _refuse_second_spacing(minutes: NDArray[np.int64], usual: int, rows: Rows, w
         stretch = slice(edges[other[0]], edges[other[0] + 1])
         raise MeterError(
             f"{where} has readings {usual} minutes apart, but {minutes[stretch][0]} minutes apart"
-            f" at {name_rows(rows[stretch])}; bring it to one spacing, or split it into two files"
+            f" at {name_rows(rows[stretch])}; {remedy}bring it to one spacing, or split it into two"
+            " files"
         )
 
 

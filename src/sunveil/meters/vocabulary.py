@@ -71,7 +71,6 @@ BEFORE_W = (
 BEFORE_KW = ("power", "energy", "generation", "production", "yield", "output", "total")
 
 # Columns of times
-
 TIMES = _names(
     "time, timestamp, datetime, date time, measured on, time utc, utc time, utc, datetime utc,"
     " timestamp utc, local time, ts, interval start, start, start time, starttime, hour start,"
@@ -95,7 +94,6 @@ _UNSURE_TIMES = _names(
 
 # Words that nothing but the name of a column of times is.
 SURE_TIMES = frozenset({*TIMES, "uhrzeit"} - {*_UNSURE_TIMES})
-
 DATES = _names(
     "date, day, usage date, reading date, interval date, from date",
     "datum, von datum, tag, van datum, de date, fecha, data, giorno, dato",
@@ -116,7 +114,6 @@ STARTING = _any_of(
 FLOWING_TIMES = _any_of("delivered", "received", "consumption")
 
 # Columns that say whose or what a row is
-
 SYSTEMS = _names(
     "system id, systemid, system, meter id, site id, plant id, ss id, meter, dataid, data id, home"
     " id, homeid, house id, houseid, household id, home, customer id, customer, lclid, nmi, mpan,"
@@ -149,7 +146,6 @@ KINDS = _names(
 UNNAMED = re.compile(r"(unnamed: \d+|index|__index_level_0__|column0|)", re.IGNORECASE)
 
 # Kinds of rows
-
 # What rows of generation are called; Ausgrid's gross generation first.
 GENERATION_KINDS = _names(
     "gg, generation, gross generation, production, solar, pv, generated, solar generation, pv"
@@ -177,7 +173,6 @@ IMPORT_KINDS = frozenset(
 )
 
 # Columns of readings
-
 # What a net meter that counts both ways apart calls them; the first that one column has wins. A
 # utility delivers to its customers and receives from them; OBIS numbers both ways.
 EXPORTS = (
@@ -212,7 +207,6 @@ TARIFF = re.compile(
     r"|high|normal|day|night|off peak|offpeak|peak|jour|nuit|tag|[1-4]$)(?!\w)"
 )
 ALL_TARIFFS = _any_of("[12] 8 0", "totals?", "totaal", "gesamt", "summe", "sum")
-
 GENERATION = _any_of(
     *("power", "generation", "generated", "production", "produced", "producing", "pv", "solar"),
     *("yield", "ac", "output", "gen", "gg", "energy", "inverter", "powr", "enwh", "moc"),
@@ -264,7 +258,6 @@ DIFFERENCES = _any_of(r"differ\w*", "delta", "interval")
 DERIVED = _any_of("net", "max", "min", "peak", "day", "ppv")
 
 # Dates
-
 # Names of months in capitals, by their English abbreviations.
 MONTHS = {
     "JAN": (

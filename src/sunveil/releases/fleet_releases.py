@@ -24,13 +24,13 @@ from sunveil._files import held
 from sunveil._options import check_fields, checked, instance
 from sunveil.errors import ParameterError, SourceError, SunveilError
 from sunveil.fleet.blocks import power_on, time_grid_of
-from sunveil.fleet.open import FleetRecords, HeldRecord, open_records
+from sunveil.fleet.open import Fleet, HeldRecord, open_records
 from sunveil.fleet.run_plan import PART_ROWS, Part
 from sunveil.grids import SIZE, Cell
 from sunveil.household_keys import key_of
 from sunveil.ledger.promises import Promise
 from sunveil.meters.reading_options import MeterOptions
-from sunveil.meters.record import UNREAD, Record, RefusedSystem, prepared
+from sunveil.meters.record import UNREAD, Cleaning, Record, RefusedSystem, prepared
 from sunveil.privacy.guarantees import Guarantee, System, Unit, check_release_epsilon
 from sunveil.releases.candidate_frame import Frame, check_clock, check_daylight, make_frame
 from sunveil.releases.expected_errors import mean_errors, typical_errors
@@ -233,17 +233,18 @@ class ReleaseRoster:
         return replace(self, members=members, time_grids=_time_grids(members), sizes=sizes)
 
 
-def make_roster(records: FleetRecords, on_progress: OnProgress) -> ReleaseRoster:
+def make_roster(records: Fleet, on_progress: OnProgress) -> ReleaseRoster:
     """Read a fleet once, and return who can be released."""
     # The roster depends on rows, stamps and places: on no reading, nor on which are missing.
+    _refuse_whole_records(records)
     context = records.context
     members: dict[str, Member] = {}
     refused: dict[str, RefusedSystem] = {each.system_id: each for each in context.systems.refused}
     unread: dict[str, RefusedSystem] = {
-        each.reason: each for each in records.before() if each.kind == UNREAD
+        each.reason: each for each in records.refused() if each.kind == UNREAD
     }
-    for part in records.plan.parts:
-        for each in records.of(part):
+    for part in records.parts:
+        for each in records.records(part):
             name = context.names[each.number] if isinstance(each, HeldRecord) else each.system_id
             if isinstance(each, RefusedSystem) and each.kind == UNREAD:
                 unread[each.reason] = each
@@ -267,7 +268,16 @@ def make_roster(records: FleetRecords, on_progress: OnProgress) -> ReleaseRoster
     return ReleaseRoster(dict(sorted(members.items())), _time_grids(members), tuple(listed), sizes)
 
 
-def _member(held: HeldRecord, part: int, records: FleetRecords) -> Member:
+def _refuse_whole_records(fleet: Fleet) -> None:
+    """Refuse a fleet whose records were cleaned by rules that look at a whole record."""
+    # With such rules one reading changes others, which the sensitivity of a score does not count.
+    if fleet.context.job.reading.cleaning is not Cleaning.EACH:
+        raise ParameterError(
+            "a release reads every reading by itself; open the fleet with cleaning each"
+        )
+
+
+def _member(held: HeldRecord, part: int, records: Fleet) -> Member:
     cell = int(records.context.cells.of[held.number])
     site = records.context.cells.cells[cell].site
     grid = time_grid_of(held.record, longitude=site.longitude)
@@ -445,7 +455,7 @@ ScoredSystem = tuple[str, Frame, Scored]
 
 
 def score_part(
-    records: FleetRecords,
+    records: Fleet,
     roster: ReleaseRoster,
     part: Part,
     *,
@@ -456,10 +466,11 @@ def score_part(
     """Yield the scores of a part, systems that share a frame one after another."""
     # None: scores are as private as the readings. Nothing is drawn here, so that a score may be
     # made by any thread, and made again.
+    _refuse_whole_records(records)
     members, names = roster.members, records.context.names
     cases = [
         (names[each.number], member, each)
-        for each in records.of(part)
+        for each in records.records(part)
         if isinstance(each, HeldRecord)
         and (member := members.get(names[each.number])) is not None
         and member.part == part.number
@@ -508,7 +519,7 @@ _MARKER = ".sunveil-work"
 class OpenFleet:
     """A fleet that has been looked through, with everything that is public of its releases."""
 
-    records: FleetRecords  # the readings, to be read part by part: private
+    records: Fleet  # the readings, to be read part by part: private
     roster: ReleaseRoster  # who is released, and who is not
     weather: FleetWeather  # the public weather
     workers: int  # how many scores are made at a time
@@ -567,7 +578,7 @@ class OpenFleet:
     def parts(self, terms: ReleaseTerms) -> Iterator[SystemsPart]:
         """Yield the parts of the fleet, each read when its scores are asked for."""
         frames = FrameCache(self.roster, self.weather, terms)
-        for part in self.records.plan.parts:
+        for part in self.records.parts:
             if not self.roster.sizes.get(part.number, 0):
                 continue
             scores = partial(

@@ -126,7 +126,7 @@ def _placed(
     # Systems of one weather cell share its centre, and so one sky.
     with tempfile.TemporaryDirectory() as work:
         fleet = open_records(meters, table, Path(work), reading=options, workers=1)
-        found = [each for part in fleet.plan.parts for each in fleet.of(part)]
+        found = [each for part in fleet.parts for each in fleet.records(part)]
     held = [each for each in found if isinstance(each, HeldRecord)]
     times = Counter(each.number for each in held)
     systems = fleet.context.systems
