@@ -9,7 +9,7 @@ PIP := pip install -q --disable-pip-version-check --retries 12
 LOWEST := .venv-lowest
 PEERS := .venv-peers
 
-demo: .venv/.stamp-report,publish
+demo: .venv/.stamp-publish
 	$(BIN)/sunveil demo --out demo
 
 # a first look: the console and the portal over a simulated fleet, which is kept in demo/service
@@ -48,7 +48,7 @@ package: .venv/.stamp-package
 	.ci/package.sh $(BIN)/python
 
 # the paper's figures and statements; REPRODUCE="--meters FILE ..." on another system
-reproduce: .venv/.stamp-report
+reproduce: .venv/.stamp-publish
 	$(BIN)/python -m reproduction --out demo/reproduction $(REPRODUCE)
 
 # every entry point, and planted faults; tests have a short form of it. AUDIT="--only NEM12", "--part 2/9"

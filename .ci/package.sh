@@ -14,7 +14,7 @@ PIP_CONSTRAINT="$root/constraints.txt" "$python" -m build --outdir "$work/dist" 
 
 python3 -m venv "$work/venv"
 "$work/venv/bin/pip" install -q --disable-pip-version-check -c "$root/constraints.txt" \
-    "$(echo "$work"/dist/*.whl)[report,publish]"
+    "$(echo "$work"/dist/*.whl)[publish]"
 mkdir "$work/empty"
 cd "$work/empty"
 export SUNVEIL_CACHE="$work/cache" XDG_STATE_HOME="$work/state" MPLBACKEND=Agg

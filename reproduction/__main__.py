@@ -83,7 +83,7 @@ def reproduce_command(
     from reproduction.files import check_folder
     from reproduction.run import reproduce
 
-    require_extras("report", purpose="a reproduction")
+    require_extras("plots", purpose="a reproduction")
     _check_given(context, given)
     # said before a meter file is read rather than after
     check_folder(out)

@@ -31,8 +31,17 @@ NOT_IMPORTED = {"tzdata", "psycopg", "plotly"}
 # Who may import what extras bring; all others make do with the core. The longest prefix holds.
 ROOMS = {
     "inference/workers.py": {"dask"},
-    "plots/": {"report"},
-    "publication/": {"publish"},
+    "fleet/": {"files"},
+    "simulate/": {"files"},
+    "weather/weather_files.py": {"files"},
+    "meters/csv_parquet_excel.py": {"files"},
+    "estimates/estimates_table.py": {"plots"},
+    "plots/": {"plots"},
+    "publication/": {"plots", "files"},
+    "power/": {"plots", "files"},
+    "ledger/": {"publish"},
+    "privacy/": {"publish"},
+    "cli/": {"service"},
     "publish/": {"publish"},
     "publish/fit_synthetic.py": {"synthetic"},
     "service/": {"service"},
@@ -92,7 +101,8 @@ def test_what_is_declared_is_needed():
 
 def test_the_extras_are_those_of_the_project():
     for extra, names in EXTRAS.items():
-        assert {INSTALLED_AS.get(name, name) for name in names} == declared_by(extra)
+        own = [each for each in PROJECT["optional-dependencies"][extra] if "sunveil[" not in each]
+        assert {INSTALLED_AS.get(name, name) for name in names} == set(map(name_of, own))
     tools = {"all", "test", "check", "docs", "package", "peers"}
     assert set(EXTRAS) == set(PROJECT["optional-dependencies"]) - tools
 
@@ -100,7 +110,8 @@ def test_the_extras_are_those_of_the_project():
 def test_the_core_and_all_commands_load_without_any_extra():
     blocked = sorted({name for names in EXTRAS.values() for name in names})
     inside = {path.relative_to(PACKAGE).as_posix() for path in MODULES}
-    needing = {name for name in inside if name.startswith(("service/", "plots/"))}
+    whole = ("service/", "plots/", "ledger/", "publish/", "example_publication")
+    needing = {name for name in inside if name.startswith(whole)}
     names = [
         f"sunveil.{name.removesuffix('.py').replace('/', '.')}".removesuffix(".__init__")
         for name in sorted(inside - needing)
@@ -116,6 +127,41 @@ def test_the_core_and_all_commands_load_without_any_extra():
     assert "sunveil.cli.publish" in names
 
 
+BLOCKED = "import sys; sys.modules.update(dict.fromkeys({!r}))\n"
+SERIES = """
+import numpy as np, pandas as pd, sunveil
+times = pd.date_range("2024-06-01", periods=24 * 40, freq="1h", tz="UTC")
+sun = np.clip(np.cos((times.hour.to_numpy() - 19) / 12 * np.pi), 0, None)
+power = pd.Series(4 * sun, times, name="power_kw")
+place = dict(latitude=39.74, longitude=-104.99, altitude=1600)
+found = sunveil.infer(power, **place, force=True, clock="given")
+print(found.dc_capacity_kw > 0)
+"""
+
+
+def test_the_core_infers_a_series_and_names_the_extra_of_all_else():
+    blocked = [name for extra in ("plots", "files", "publish") for name in EXTRAS[extra]]
+    script = (
+        BLOCKED.format(blocked)
+        + SERIES
+        + """
+from sunveil.errors import MissingExtra
+def tried(call):
+    try: call()
+    except MissingExtra as error: print(error)
+def ledger():
+    from sunveil.ledger import Ledger
+tried(ledger)
+tried(lambda: sunveil.release(power, protect="days:1", epsilon=1, **place))
+"""
+    )
+    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True)
+    lines = done.stdout.splitlines()
+    assert lines[0] == "True", done.stderr
+    assert lines[1].endswith("pip install 'sunveil[publish]'")
+    assert lines[2].startswith("a private release needs opendp")
+
+
 def test_figures_without_matplotlib_say_what_to_install():
     script = (
         "import sys; sys.modules['matplotlib'] = None\n"
@@ -124,7 +170,7 @@ def test_figures_without_matplotlib_say_what_to_install():
         "except MissingExtra as error: print(error)"
     )
     done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True)
-    said = "a figure needs matplotlib, which is not installed: pip install 'sunveil[report]'\n"
+    said = "a figure needs matplotlib, which is not installed: pip install 'sunveil[plots]'\n"
     assert (done.stdout, done.stderr) == (said, "")
 
 
@@ -137,8 +183,8 @@ def without(monkeypatch, *extras):
 @pytest.mark.parametrize(
     ("words", "extras"),
     [
-        (["demo", "--out", "{}/new"], "report,publish"),
-        (["utility", "--out", "{}/new.png"], "report"),
+        (["demo", "--out", "{}/new"], "publish"),
+        (["utility", "--out", "{}/new.png"], "plots"),
         (["serve", "--data", "{}/new", "--port", "0"], "service"),
         (["serve", "--data", "{}/new", "--port", "0", "--demo"], "service"),
         (
@@ -165,16 +211,16 @@ def test_a_command_without_its_extra_says_which_before_it_does_anything(
 
 
 def test_only_what_is_missing_is_named(monkeypatch):
-    require_extras("report", "publish", purpose="a page")
+    require_extras("plots", "files", purpose="a page")
     monkeypatch.setitem(sys.modules, "jinja2", None)
-    said = r"^a page needs jinja2, which is not installed: pip install 'sunveil\[report\]'$"
+    said = r"^a page needs jinja2, which is not installed: pip install 'sunveil\[plots\]'$"
     with pytest.raises(MissingExtra, match=said):
-        require_extras("report", "publish", purpose="a page")
+        require_extras("plots", "files", purpose="a page")
     monkeypatch.setitem(sys.modules, "matplotlib", None)
     with pytest.raises(MissingExtra, match="needs jinja2 and matplotlib, which are not installed"):
-        require_extras("report", "publish", purpose="a page")
+        require_extras("plots", "files", purpose="a page")
 
 
 def test_an_extra_that_there_is_not_is_refused():
-    with pytest.raises(ParameterError, match="there is no extra plots; use report"):
-        require_extras("plots", purpose="a page")
+    with pytest.raises(ParameterError, match="there is no extra report; use plots"):
+        require_extras("report", purpose="a page")

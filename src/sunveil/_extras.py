@@ -2,23 +2,25 @@
 
 from __future__ import annotations
 
+from importlib import import_module
 from importlib.util import find_spec
+from typing import Any
 
 from sunveil.errors import MissingExtra, ParameterError
 
-# The packages of each extra in pyproject.toml, by the names that they are imported by.
+# The packages of each extra in pyproject.toml, as they are imported, without those that it brings
+# by other extras.
 EXTRAS = {
-    "report": ("jinja2", "matplotlib"),
-    "publish": ("matplotlib",),
+    "plots": ("jinja2", "matplotlib"),
+    "files": ("duckdb", "openpyxl"),
+    "publish": ("opendp", "sqlalchemy"),
     "synthetic": ("jax", "mbi"),
     "service": (
         "authlib",
         "cachetools",
         "fastapi",
-        "jinja2",
         "joserfc",
         "markupsafe",
-        "matplotlib",
         "plotly",
         "prometheus_client",
         "pydantic",
@@ -30,6 +32,9 @@ EXTRAS = {
     "dask": ("distributed",),
     "postgres": ("psycopg",),
 }
+
+# The extras that an extra brings.
+BROUGHT = {"publish": ("plots", "files"), "service": ("publish",)}
 
 
 def require_extras(*extras: str, purpose: str) -> None:
@@ -49,8 +54,46 @@ def require_extras(*extras: str, purpose: str) -> None:
         )
 
 
+class _Missing:
+    """A package that is not installed: whatever is asked of it says which extra brings it."""
+
+    class Error(Exception):
+        """An error that such a package never raises."""
+
+    def __init__(self, extra: str, purpose: str) -> None:
+        self._extra, self._purpose = extra, purpose
+
+    def __getattr__(self, name: str) -> Any:
+        require_extras(self._extra, purpose=self._purpose)
+        raise AttributeError(name)
+
+
+def optional_package(name: str, *, purpose: str) -> Any:
+    """Return a package of an extra; without it, what says so when it is used."""
+    try:
+        return import_module(name)
+    except ModuleNotFoundError:
+        return _Missing(extra_of(name), purpose)
+
+
+def extra_of(package: str) -> str:
+    """Return the extra that brings a package."""
+    return next(extra for extra, names in EXTRAS.items() if package in names)
+
+
+def missing_extra(error: ModuleNotFoundError) -> MissingExtra | None:
+    """Return the error that names the extra of a package that was not found, None for others."""
+    package = (error.name or "").partition(".")[0]
+    if not any(package in names for names in EXTRAS.values()):
+        return None
+    return MissingExtra(
+        f"this needs {package}, which is not installed: pip install 'sunveil[{extra_of(package)}]'"
+    )
+
+
 def _not_installed(extra: str) -> list[str]:
-    return [name for name in EXTRAS[extra] if find_spec(name) is None]
+    names = [name for name in EXTRAS[extra] if find_spec(name) is None]
+    return names + [name for inner in BROUGHT.get(extra, ()) for name in _not_installed(inner)]
 
 
 def _listed(names: list[str]) -> str:

@@ -7,6 +7,8 @@ from collections.abc import Callable, Mapping, Sequence
 from importlib import import_module
 from typing import Any
 
+from sunveil._extras import missing_extra
+
 
 def lazy_names(package: str, names: Mapping[str, Sequence[str]]) -> Callable[[str], Any]:
     """Return the ``__getattr__`` of a package that takes names from its modules."""
@@ -17,7 +19,11 @@ def lazy_names(package: str, names: Mapping[str, Sequence[str]]) -> Callable[[st
     def __getattr__(name: str) -> Any:  # noqa: N807
         if name not in module_of:
             raise AttributeError(f"module {package!r} has no attribute {name!r}")
-        here[name] = value = getattr(import_module(module_of[name]), name)
+        try:
+            module = import_module(module_of[name])
+        except ModuleNotFoundError as error:
+            raise missing_extra(error) or error from error
+        here[name] = value = getattr(module, name)
         return value
 
     return __getattr__

@@ -69,7 +69,7 @@ def test_without_what_draws_the_page_is_left_out_and_its_extra_named(
     out = tmp_path / "out"
     code, said, err = call(layouts["file"], "--systems", systems_file, "--out", out)
     assert (code, said) == (0, f"Wrote 6 of 6 systems to {out}\n")
-    assert "pip install 'sunveil[report]'" in err
+    assert "pip install 'sunveil[plots]'" in err
     assert not (out / "summary.html").exists()
 
 

@@ -13,6 +13,7 @@ from importlib import import_module
 import click
 
 from sunveil import __version__
+from sunveil._extras import missing_extra
 from sunveil.cli._text import DEFECTIVE, FAILURE, INTERRUPTED, say, sentence
 from sunveil.errors import SunveilError, debugging
 
@@ -95,6 +96,11 @@ def main(arguments: Sequence[str] | None = None, *, command: click.Command = cli
         return INTERRUPTED
     except (SunveilError, click.ClickException, OSError) as error:
         return _failed(error, sentence(error), FAILURE)
+    except ModuleNotFoundError as error:
+        missing = missing_extra(error)
+        if missing is None:
+            return _failed(error, DEFECT.format(kind=type(error).__name__), DEFECTIVE)
+        return _failed(error, sentence(missing), FAILURE)
     except MemoryError as error:
         return _failed(error, NO_MEMORY, FAILURE)
     except Exception as error:

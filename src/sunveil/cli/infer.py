@@ -148,7 +148,7 @@ def _write_page(folder: Path) -> None:
         if error.name not in ("jinja2", "matplotlib"):
             raise
         click.echo(
-            "sunveil: left out: summary.html, which needs pip install 'sunveil[report]'", err=True
+            "sunveil: left out: summary.html, which needs pip install 'sunveil[plots]'", err=True
         )
 
 
@@ -348,7 +348,7 @@ def infer_command(
     if out is not None:
         check_target(out, *inputs)
     if report is not None:
-        require_extras("report", purpose="a report")
+        require_extras("plots", purpose="a report")
         check_target(report, *inputs, option="--report")
     if separated is not None:
         check_separated(separated, *inputs)

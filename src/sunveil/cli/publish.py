@@ -201,6 +201,7 @@ def system_command(context: click.Context, /, meters: Path, **given: Any) -> Non
     run that was stopped is taken up by the same command, without a second charge. With --standing,
     the same command each year gives the rows that were drawn before and charges new systems alone.
     """
+    out = _target(given)
     from sunveil.meters.schema_files import schema_digest
     from sunveil.privacy.guarantees import parse_unit
     from sunveil.publish.publisher import Publisher, read_households
@@ -209,7 +210,6 @@ def system_command(context: click.Context, /, meters: Path, **given: Any) -> Non
 
     if (given["redraw"] or given["keep_gone"]) and not given["standing"]:
         raise ParameterError("--redraw and --keep-gone are for standing rows; add --standing")
-    out = _target(given)
     whole = is_fleet_asked(context)
     dataset = given["dataset"]
     unit, choices = parse_unit(given["protect"]), make_choices(given)
@@ -311,12 +311,12 @@ def fleet_command(estimates: Path, **given: Any) -> None:
     Parquet table with system_id, surface_azimuth, surface_tilt, dc_capacity_kw and the key's
     column. The tables protect whole records.
     """
+    out = _target(given)
     from sunveil.estimates.read_write import read_fleet
     from sunveil.publish.fleet_tables import FleetTables
     from sunveil.publish.publisher import Publisher
 
     choices = _table_choices(given)
-    out = _target(given)
     with _opened(given["ledger"]) as ledger:
         publisher = Publisher(ledger, given["dataset"], analyst=given["analyst"])
         publisher.plan(FleetTables(choices))  # refused before any row is looked at
@@ -340,11 +340,11 @@ def synthetic_command(estimates: Path, **given: Any) -> None:
 
     It protects whole records, and needs the extra 'synthetic'.
     """
+    out = _target(given, "synthetic")
     from sunveil.estimates.read_write import read_fleet
     from sunveil.publish.publisher import Publisher
     from sunveil.publish.synthetic_table import SyntheticTable
 
-    out = _target(given, "synthetic")
     product = SyntheticTable(given["epsilon"], read_fleet(estimates), edition=given["edition"])
     with _opened(given["ledger"]) as ledger:
         publisher = Publisher(ledger, given["dataset"], analyst=given["analyst"])
@@ -507,7 +507,7 @@ def power_command(publication: Path, **given: Any) -> None:
     from sunveil.power.compute_power import fleet_power as power
     from sunveil.power.grid_model_exports import PAGE, write_opendss, write_power
 
-    require_extras("publish", "report", purpose="power")
+    require_extras("files", "plots", purpose="power")
     out: Path = given["out"]
     if out.exists() and (not out.is_dir() or any(out.iterdir())):
         raise ParameterError(f"--out {out} is there already; name a new folder")

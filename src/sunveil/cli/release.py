@@ -418,7 +418,7 @@ def _check_out(out: Path, meters: Path | None, weather: str) -> None:
     if out.suffix.lower() not in (".png", ".svg", ".json"):
         raise ParameterError(f"--out {out} must end in .png, .svg or .json")
     if out.suffix.lower() != ".json":
-        require_extras("report", purpose="a figure")
+        require_extras("plots", purpose="a figure")
     inputs = [path for path in (meters,) if path is not None]
     check_target(out, *inputs, *([] if weather in WEATHER_NAMES else [Path(weather)]))
 

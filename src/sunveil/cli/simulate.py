@@ -231,7 +231,7 @@ def demo_command(out: Path, systems: int, seed: int) -> None:
     from sunveil.cli._show_truth import show_cases
     from sunveil.plots.html_report import write_report
 
-    require_extras("report", "publish", purpose="the demo")
+    require_extras("publish", purpose="the demo")
     out = _folder(out)
     city = _city()
     truths, meters = _simulate(city, systems, seed, path=out / "meters.csv")

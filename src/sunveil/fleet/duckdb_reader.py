@@ -6,15 +6,20 @@ import re
 from collections.abc import Iterable, Iterator, Sequence
 from functools import cache
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-import duckdb
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
+from sunveil._extras import optional_package
 from sunveil.fleet.file_layouts import Columns, FileLayout, Stamp, named
+
+if TYPE_CHECKING:
+    import duckdb
+else:
+    duckdb = optional_package("duckdb", purpose="a fleet")
 
 # What one process may hold while it reads or parts readings.
 MEMORY = "384MB"

@@ -7,15 +7,21 @@ import shutil
 from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
+from typing import TYPE_CHECKING
 
-import duckdb
 import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
+from sunveil._extras import optional_package
 from sunveil.fleet.duckdb_reader import cursor, hashes, parquet, quoted
 from sunveil.fleet.file_layouts import SourceFile, named
 from sunveil.fleet.run_context import RunContext
+
+if TYPE_CHECKING:
+    import duckdb
+else:
+    duckdb = optional_package("duckdb", purpose="a fleet")
 
 # Small files are taken together up to this size. [readings]
 _TOGETHER = 4_000_000

@@ -9,14 +9,14 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import asdict, dataclass, field, replace
 from itertools import pairwise
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-import duckdb
 import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
 from sunveil import __version__
+from sunveil._extras import optional_package
 from sunveil._options import number, shown, whole
 from sunveil.errors import MeterError, ParameterError
 from sunveil.estimates.inference_options import ENGINE, SKIES, InferOptions, Method
@@ -33,6 +33,11 @@ from sunveil.fleet.systems_table import SystemTable
 from sunveil.grids import BAND, SIZE, Cell, cell_of
 from sunveil.meters.reading_options import MeterOptions
 from sunveil.site import Site
+
+if TYPE_CHECKING:
+    import duckdb
+else:
+    duckdb = optional_package("duckdb", purpose="a fleet")
 
 _DEFAULTS = MeterOptions()
 

@@ -48,7 +48,7 @@ __all__ = [
 ]
 
 if find_spec("matplotlib") is None:  # which every module of this package imports
-    require_extras("report", purpose="a figure")
+    require_extras("plots", purpose="a figure")
 
 __getattr__ = lazy_names(
     __name__,

@@ -13,6 +13,7 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
+from sunveil._extras import require_extras
 from sunveil._options import check_fields, checked, together
 from sunveil.errors import ParameterError
 from sunveil.privacy.guarantees import Guarantee, System, Unit, check_epsilon, check_release_epsilon
@@ -176,6 +177,7 @@ def opendp_prelude() -> Any:
     """Return OpenDP with its mechanisms enabled, under the names of its prelude."""
     # The prelude itself would load scikit-learn, SciPy's statistics and more where they are
     # installed, which takes longer than all else of a release.
+    require_extras("publish", purpose="a private release")
     from opendp import domains, measurements, measures, metrics, mod
 
     mod.enable_features("contrib")
@@ -216,7 +218,7 @@ def draw_weighted(log_weights: Array) -> int:
 def draw_uniform(count: int) -> int:
     """Return one of ``count`` indices, all equally likely."""
     # Two digits are drawn, so that the time grows with the square root of the count only, and drawn
-    # anew where they are no index, which happens less than once in that root.
+    # again where they are no index, which happens less than once in that root.
     if count == 1:
         return 0
     base = math.isqrt(count - 1) + 1

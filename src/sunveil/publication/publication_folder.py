@@ -16,10 +16,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-import duckdb
 import pandas as pd
 
-from sunveil._extras import require_extras
+from sunveil._extras import optional_package, require_extras
 from sunveil._files import real_path
 from sunveil._options import check_path, checked
 from sunveil.errors import ParameterError, SourceError, SunveilError
@@ -35,7 +34,10 @@ from sunveil.publication.readme_and_card import (
 )
 
 if TYPE_CHECKING:
+    import duckdb
     from matplotlib.figure import Figure
+else:
+    duckdb = optional_package("duckdb", purpose="a publication")
 
 NEEDED = ("release_id", "surface_azimuth", "surface_tilt", "dc_capacity_kw")
 
@@ -48,9 +50,9 @@ def holds_systems(table: PublishedTable) -> bool:
 
 def orange_button(table: PublishedTable, *, description: str = "") -> dict[str, Any]:
     """Return the systems of a table as an Orange Button document."""
-    # A system is a `PVSystem` with its `CapacityDC` and one `PVArray` for each of its planes, whose
+    # A system is a `PVSystem` with its `CapacityDC` and one `PVArray` for each of its planes; its
     # `Orientation` has azimuth, clockwise from true north, and tilt from the horizontal. Its
-    # `PVSystemID` is the release's random name. Where no planes are told, and for a tracker, the
+    # `PVSystemID` is the release's random name. Where no planes are given, and for a tracker, the
     # array has the system's own azimuth and tilt.
     if not holds_systems(table):
         raise ParameterError(
@@ -58,8 +60,8 @@ def orange_button(table: PublishedTable, *, description: str = "") -> dict[str, 
             f" {', '.join(NEEDED)}"
         )
     names, azimuths, tilts, capacities = (table.column(name) for name in NEEDED)
-    told = any(column.name == "planes" for column in table.columns)
-    planes = table.column("planes") if told else [None] * len(names)
+    given = any(column.name == "planes" for column in table.columns)
+    planes = table.column("planes") if given else [None] * len(names)
     found = []
     for name, azimuth, tilt, capacity, own in zip(
         names, azimuths, tilts, capacities, planes, strict=True
@@ -148,7 +150,7 @@ def write_publication(
     published
         The day of publication; by default today, in UTC.
     """
-    require_extras("publish", purpose="a publication")
+    require_extras("plots", "files", purpose="a publication")
     target = real_path(Path(folder))
     _check(target, publication, figures or {})
     day = published or datetime.datetime.now(datetime.UTC).date()
@@ -235,7 +237,7 @@ def _describe(
 
 
 def frame_of_table(table: PublishedTable) -> pd.DataFrame:
-    """Return a table as a pandas frame whose columns may have gaps."""
+    """Return a table as a DataFrame of columns that may have gaps."""
     names = [column.name for column in table.columns]
     frame = pd.DataFrame(list(table.rows), columns=names, dtype=object)
     return frame.astype({column.name: KINDS[column.kind] for column in table.columns})
@@ -276,7 +278,7 @@ def _write_table(folder: Path, table: PublishedTable) -> None:
 
 
 def _without_formulas(frame: pd.DataFrame, table: PublishedTable) -> pd.DataFrame:
-    """Return a frame whose texts no spreadsheet takes for formulas."""
+    """Return a DataFrame without texts that a spreadsheet takes for formulas."""
     texts = [column.name for column in table.columns if column.kind == "string"]
     held = {name: frame[name].map(defuse, na_action="ignore").astype("string") for name in texts}
     return frame.assign(**held).rename(columns=defuse)

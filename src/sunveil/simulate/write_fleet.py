@@ -13,14 +13,14 @@ from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
 from contextlib import suppress
 from dataclasses import asdict, dataclass, field, fields, replace
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-import duckdb
 import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
 from sunveil import __version__
+from sunveil._extras import optional_package
 from sunveil._files import real_path, write_whole
 from sunveil._options import checked, whole
 from sunveil.errors import ParameterError
@@ -67,6 +67,11 @@ from sunveil.simulate.simulated_sky import (
 )
 from sunveil.site import Array, normals
 from sunveil.weather.weather_data import utc_index
+
+if TYPE_CHECKING:
+    import duckdb
+else:
+    duckdb = optional_package("duckdb", purpose="a simulated fleet")
 
 KIND = "simulated fleet of sunveil"
 
@@ -216,7 +221,7 @@ def _net_words(mix: NetMix) -> str:
 
 
 def _realism(rates: FaultRates) -> str:
-    """Return how like a real fleet one is, whatever its mix of planes and trackers."""
+    """Return the name of the fault rates, ignoring the mix of planes and trackers."""
     mix = {name: getattr(rates, name) for name in MIX}
     return next((name for name, each in REALISM.items() if replace(each, **mix) == rates), "custom")
 
@@ -228,7 +233,7 @@ LIST_ROW_GROUP = 2_048
 
 
 def connect() -> duckdb.DuckDBPyConnection:
-    """Return a database of its own for one thread, so that its rows keep their order."""
+    """Open a database with one thread, so that rows keep their order."""
     return duckdb.connect(config={"threads": 1})
 
 
@@ -525,7 +530,7 @@ def write_fleet(
     spec
         What the fleet is: its cells, its year, its meters.
     replace
-        Whether a simulated fleet that stands there is replaced.
+        Whether to replace a simulated fleet that is already there.
     workers
         How many threads. Default: one for each core.
 

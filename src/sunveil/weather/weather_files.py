@@ -12,19 +12,24 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-import duckdb
 import numpy as np
 import pandas as pd
 import pvlib
 
+from sunveil._extras import optional_package
 from sunveil._options import instance, text
 from sunveil.errors import ParameterError, WeatherError
 from sunveil.site import Array, Site
 from sunveil.weather.decomposition import horizontal_weather, to_weather
 from sunveil.weather.nsrdb_and_pvgis import PARSER_ERRORS
 from sunveil.weather.weather_data import STAND_IN_YEAR, Weather, is_typical, to_stand_in_year
+
+if TYPE_CHECKING:
+    import duckdb
+else:
+    duckdb = optional_package("duckdb", purpose="a weather file")
 
 _HALF_HOUR = pd.Timedelta(minutes=30)
 _TYPICAL_KINDS = re.compile(r"TMY|IWEC|CWEC|TRY|typical", re.IGNORECASE)
@@ -97,7 +102,7 @@ def read_tmy3(text: str) -> ParsedWeather:
 
 def read_epw(text: str) -> ParsedWeather:
     """Return an EnergyPlus file: hours numbered 1 to 24 in local standard time."""
-    # pvlib stamps their starts. 9999, 99.9 and 999 stand for what is missing.
+    # pvlib stamps their starts. 9999, 99.9 and 999 mean missing.
     frame, about = pvlib.iotools.read_epw(io.StringIO(text))
     starts = pd.DatetimeIndex(frame.index)
     frame = frame[["ghi", "dni", "dhi", "temp_air", "wind_speed"]].astype(np.float64)
@@ -108,7 +113,7 @@ def read_epw(text: str) -> ParsedWeather:
     ):
         frame[names] = frame[names].where(frame[names] < none)
     middles = starts.tz_convert("UTC") + _HALF_HOUR
-    # Some typical years are stamped with one year only; then the header tells.
+    # Some typical years are stamped with one year only; then the header says so.
     typical = _TYPICAL_KINDS.search(str(about["data_type"])) is not None
     parsed = at_times(frame, middles, starts.tz_localize(None), typical=typical)
     site = make_site(about["latitude"], about["longitude"], about["altitude"])
