@@ -80,9 +80,8 @@ print(f"daylight saving: {found.clock.daylight_saving}")
 # What is repaired, and what is not
 # ---------------------------------
 #
-# Half an hour shows in the light, and is repaired. Ten minutes are too little to be told from a
-# roof that faces a little further to one side: they stay, and move the azimuth. Only whoever set
-# the clock can know them.
+# Half an hour shows in the light, and is repaired. Ten minutes look like a roof that faces a
+# little further to one side: they are not corrected, and move the azimuth.
 
 left = table["repaired"] - plane.surface_azimuth
 print(f"ten minutes, not repaired: {left[-10]:+.0f}° and {left[10]:+.0f}°")

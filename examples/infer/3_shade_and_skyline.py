@@ -52,8 +52,8 @@ for name, readings in (("free", free), ("shaded", shaded)):
 #
 # The sky as one would see it from the panels, with the sun's paths of three days. Grey is what was
 # found to hide the sun, in sectors of equal width; the dashed line is the house that is really
-# there. Edges are rough, since a sector is as high as the readings of a year make likely, and where
-# no path of the sun passes nothing can be told.
+# there. Edges are rough, since a sector is as high as the readings of a year make likely. Nothing
+# is known where the sun never passes.
 
 width = 360.0 / len(found.skyline)
 middles = width * (np.arange(len(found.skyline)) + 0.5)

@@ -49,7 +49,7 @@ print(f"as one plane: azimuth {found.surface_azimuth:.0f}°, tilt {found.surface
 # Into pvlib
 # ----------
 #
-# ``to_pvlib`` gives pvlib's chain of models, whose ``system`` has one array for each plane. Here
+# ``to_pvlib`` gives pvlib's chain of models; its ``system`` has one array for each plane. Here
 # it runs under the sky that made the readings, on the clearest day of May.
 
 chain = found.to_pvlib()

@@ -2,8 +2,8 @@
 Your own weather
 ================
 
-The default sky is a clear one, and clouds are left out. Whoever has measured irradiance, from a
-station or a satellite, can use the cloudy hours too.
+The default sky is clear, without clouds. With measured irradiance, from a station or a satellite,
+the cloudy hours are used too.
 """
 
 # %%
@@ -59,7 +59,7 @@ pd.DataFrame({**rows, "truth": truth}).T.round(2)
 
 # %%
 # In a place with few clear days it is the share of readings that agree that changes most: under a
-# clear sky only the clear hours can. The plane is told by clear hours either way, and measured
+# clear sky only the clear hours can. The plane comes from clear hours either way, and measured
 # weather brings errors of its own, so that it need not be closer.
 #
 # What the weather explains

@@ -63,7 +63,7 @@ print(flags.value_counts().to_string())
 # ----------------------
 #
 # The fleet is simulated, so that its truth is beside it. Systems on two planes and on trackers are
-# left out of this comparison: they have no one azimuth.
+# not compared here: they have no single azimuth.
 
 truth = pd.read_parquet(folder / "fleet" / "truth.parquet")
 both = estimates.merge(truth, on="system_id", suffixes=("", "_true"))

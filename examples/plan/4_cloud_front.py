@@ -29,7 +29,7 @@ found = sunveil.fleet_power(
 # How much, how fast
 # ------------------
 #
-# At the feeder's highest hour, under a front that leaves a quarter of the light. What is told is
+# At the feeder's highest hour, under a front that leaves a quarter of the light. The figure is
 # the fall within five minutes, which is the interval of this power.
 
 passages = [5, 10, 15, 20, 30, 45, 60]

@@ -3,8 +3,8 @@ A private release, and what ε buys
 ==================================
 
 What is inferred from somebody's meter is as private as the meter. A *release* may be published: a
-plane and a capacity that are drawn at random, so that what is protected can hardly be told from
-what comes out. This example makes one, and shows what more or less privacy costs in accuracy.
+plane and a capacity that are drawn at random, so that the answer reveals almost nothing about
+what is protected. This example makes one, and shows what more or less privacy costs in accuracy.
 """
 
 # %%

@@ -11,7 +11,7 @@ do that: a promise is made first, a ledger keeps it, and a folder goes to the we
 # -----------------
 #
 # Two thousand homes, one row each, as ``sunveil infer --systems`` leaves them. Here they are
-# simulated, so that the published tables can be held against the truth below. In real life nobody
+# simulated, so that the published tables can be compared with the truth below. In real life nobody
 # outside sees these rows.
 
 import tempfile
