@@ -6,7 +6,7 @@ from pathlib import Path
 
 import numpy as np
 import pandas as pd
-from pvlib.irradiance import get_total_irradiance
+from pvlib import iam, irradiance
 from pvlib.location import Location
 
 import sunveil
@@ -22,16 +22,24 @@ def make_power() -> pd.Series:
     middles = TIMES + pd.Timedelta(minutes=15)
     sky = PLACE.get_clearsky(middles)
     sun = PLACE.get_solarposition(middles)
-    light = get_total_irradiance(
-        TRUE.surface_tilt,
-        TRUE.surface_azimuth,
-        sun["apparent_zenith"],
-        sun["azimuth"],
+    angles = (TRUE.surface_tilt, TRUE.surface_azimuth, sun["apparent_zenith"], sun["azimuth"])
+    parts = irradiance.get_total_irradiance(
+        *angles,
         sky["dni"],
         sky["ghi"],
         sky["dhi"],
-    )["poa_global"].to_numpy()
-    return pd.Series(5.0 * 0.9 * np.maximum(light, 0.0) / 1000.0, index=TIMES, name="roof")
+        dni_extra=irradiance.get_extra_radiation(middles.day_of_year.to_numpy()),
+        model="haydavies",
+    )
+    diffuse = iam.marion_diffuse("physical", TRUE.surface_tilt)
+    light = (
+        parts["poa_direct"] * iam.physical(irradiance.aoi(*angles))
+        + parts["poa_sky_diffuse"] * diffuse["sky"]
+        + parts["poa_ground_diffuse"] * diffuse["ground"]
+    ).fillna(0.0)
+    return pd.Series(
+        5.0 * 0.9 * np.maximum(light.to_numpy(), 0.0) / 1000.0, index=TIMES, name="roof"
+    )
 
 
 def main() -> None:

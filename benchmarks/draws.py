@@ -182,7 +182,7 @@ def draw_errors(case: LabelledRecord, variants: dict[str, Choices]) -> list[dict
     for (unit, epsilon), (told, choices) in itertools.product(RELEASES, variants.items()):
         if isinstance(unit, Readings) and told in (*BALLOTS, NO_PRIOR):
             continue
-        frame = replace(whole, choices=choices).settled(unit, epsilon)
+        frame = replace(whole, choices=choices).resolved(unit, epsilon)
         ballot = unit, frame.choices.thresholds, frame.choices.fewest, len(frame.mounts)
         if ballot not in counts:
             bare = replace(frame, choices=replace(frame.choices, planes=None))

@@ -19,9 +19,9 @@ from sunveil.fleet.blocks import record_span
 from sunveil.meters import from_pandas
 from sunveil.meters.record import Record, coarsen
 from sunveil.privacy.guarantees import Days, Readings, System, Unit
-from sunveil.releases.candidate_frame import Frame, frame_of
+from sunveil.releases.candidate_frame import ReleaseFrame, frame_of
 from sunveil.releases.expected_errors import ErrorLaws, Law, release_laws
-from sunveil.releases.prior_and_votes import worth
+from sunveil.releases.prior_and_votes import equivalent_epsilon
 from sunveil.releases.scores import placement
 from sunveil.site import Array, Plane
 from sunveil.weather import get_weather
@@ -62,7 +62,7 @@ class LabelledSeries:
 
     system: str
     name: str
-    frame: Frame
+    frame: ReleaseFrame
     record: Record
     plane: Plane
     dc_capacity_kw: float
@@ -148,7 +148,7 @@ def simulated_series(count: int, *, seed: int) -> Iterator[LabelledSeries]:
     seed
         Which of them.
     """
-    frames: dict[object, Frame] = {}
+    frames: dict[object, ReleaseFrame] = {}
     for one in independent_fleet(count, seed=seed):
         record = from_pandas(
             one.power, system_id=one.name, label="start", cleaning="each", power_unit="kW"
@@ -196,7 +196,9 @@ def measured(
             asked = {epsilon: epsilon for epsilon in epsilons.get(name, ())}
             if not isinstance(unit, System):
                 differenced = one.record.differenced
-                one_worth = worth(unit, 1.0, one.frame.time_grid, differenced=differenced)
+                one_worth = equivalent_epsilon(
+                    unit, 1.0, one.frame.time_grid, differenced=differenced
+                )
                 asked |= {-each: each / one_worth for each in worths}
             if not asked:
                 continue

@@ -15,7 +15,7 @@ import pandas as pd
 
 import sunveil
 from benchmarks.net_systems import KnownNet
-from sunveil.engine import infer_block, make_sky_table
+from sunveil.engine import infer_generation, make_sky_table
 from sunveil.errors import SunveilError
 from sunveil.estimates.estimates_table import Estimate
 from sunveil.estimates.flags_and_quality import Flag
@@ -212,7 +212,7 @@ def infer_gross(power: pd.Series, site: Site) -> NetAnswer:
     record = from_pandas(power, system_id="one", label="start", power_unit="kW")
     grid = grid_of(record)
     sky = make_sky_table(site, grid)
-    found = infer_block(on_grid([record], grid), sky, options=InferOptions(force=True))
+    found = infer_generation(on_grid([record], grid), sky, options=InferOptions(force=True))
     if found.outcome[0]:
         return NetAnswer()
     return NetAnswer(

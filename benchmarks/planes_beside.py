@@ -13,7 +13,7 @@ from benchmarks.measure import turned
 from benchmarks.peers_apart import PeerResult, clear_days, solar_data_tools
 from benchmarks.planes_scores import half_and_tail, nearest_order, percentage
 from benchmarks.planes_systems import SEED, Answer, KnownMounts, pairs, trackers
-from sunveil.engine import infer_block, make_sky_table
+from sunveil.engine import infer_generation, make_sky_table
 from sunveil.fleet.blocks import grid_of, on_grid, record_span
 from sunveil.meters import from_pandas
 from sunveil.privacy.guarantees import Days
@@ -36,7 +36,7 @@ def cost_part() -> Iterator[str]:
     for _ in range(TURNS + 1):
         for name, (power, sky) in blocks.items():
             began = time.process_time()
-            infer_block(power, sky)
+            infer_generation(power, sky)
             spent[name].append(1e3 * (time.process_time() - began) / BLOCK)
     middle = {name: float(np.median(values[1:])) for name, values in spent.items()}
     yield f"CPU a system in blocks of {BLOCK} under one sky, an hourly year; medians of {TURNS}."

@@ -22,7 +22,7 @@ from benchmarks.power_tables import draw_figure, page_tables
 from benchmarks.power_ways import NO_EPSILON, WAYS
 from sunveil.errors import ParameterError
 from sunveil.power.plane_power import COMMON_ERROR, DaylightSky, Unknowns
-from sunveil.power.power_result import GroupSky, band_of, lit_draws
+from sunveil.power.power_result import GroupSky, band_of, daylight_draws
 
 FIGURE = Path(__file__).parents[1] / "docs" / "power-errors.png"
 SIZES = (30, 300, 3000, 30_000)
@@ -111,7 +111,7 @@ def cost_of(
         if shape not in skies:
             skies[shape] = group_sky(light, mixture.surface_azimuth, mixture.surface_tilt)
         model = Unknowns().model_factors(mixture.draws, mixture.systems, rng)
-        mean, low, high = band_of(lit_draws(mixture, 0, skies[shape], model))
+        mean, low, high = band_of(daylight_draws(mixture, 0, skies[shape], model))
         true = measures(light, home.power)
         errors.append(100.0 * np.abs(measures(light, mean) / true - 1.0))
         size_kw.append(true[0] / 8760.0)

@@ -95,7 +95,7 @@ def draw_home(systems: int, light: DaylightSky, *, seed: int, other: Array | Non
     rates = replace(CLEAN_FLEET, east_west=0.0, hipped=0.0, trackers=0.0)
     roster = draw_roster(cell, rates, rng=rng)
     given = np.exp(SYSTEM_ERROR * rng.standard_normal(systems))
-    power, beside = np.zeros(len(light.lit)), np.zeros(len(light.lit))
+    power, beside = np.zeros(len(light.daylight)), np.zeros(len(light.daylight))
     for low in range(0, systems, 500):
         part = slice(low, low + 500)
         planes = roster.surface_azimuth[part], roster.surface_tilt[part]
@@ -125,10 +125,10 @@ def measures(light: DaylightSky, power: Array | NDArray[np.float32]) -> Array:
     power
         At these, along the first axis. [kW]
     """
-    hour = (light.grid.starts[light.lit] / 3600.0 + ZONE) % 24.0
-    month = light.grid.times[light.lit].astype("datetime64[M]").astype(np.int64) % 12 + 1
+    hour = (light.grid.starts[light.daylight] / 3600.0 + ZONE) % 24.0
+    month = light.grid.times[light.daylight].astype("datetime64[M]").astype(np.int64) % 12 + 1
     evening = (hour >= EVENING[0]) & (hour < EVENING[1]) & np.isin(month, SUMMER)
-    next_to = np.diff(light.lit) == 1
+    next_to = np.diff(light.daylight) == 1
     ramps = np.abs(np.diff(power, axis=0))[next_to]
     energy = power.sum(axis=0) * STEP / 60.0 * EVERY
     return np.stack([energy, power[evening].mean(axis=0), np.quantile(ramps, 0.99, axis=0)])

@@ -23,7 +23,7 @@ from sunveil.meters import from_pandas
 from sunveil.meters.record import Record
 from sunveil.privacy.guarantees import Days
 from sunveil.privacy.mechanisms import PermuteAndFlip
-from sunveil.releases.candidate_frame import Frame, frame_of
+from sunveil.releases.candidate_frame import ReleaseFrame, frame_of
 from sunveil.releases.expected_errors import azimuth_errors
 from sunveil.releases.prior_and_votes import PlanePairs
 from sunveil.releases.scores import unit_score
@@ -165,7 +165,7 @@ def _record(power: pd.Series) -> Record:
 def measure(case: MountCase) -> dict[str, object]:
     """Return how likely every kind of mount is drawn, and how far the draws are off."""
     weather = get_weather("clearsky", case.site, *record_span(case.record))
-    frame = frame_of(case.record, weather).settled(UNIT, EPSILON)
+    frame = frame_of(case.record, weather).resolved(UNIT, EPSILON)
     mounts = _chances(frame, case.record)
     singles, pairs, _ = frame.mounts.sizes
     one, two, tracker = (part.sum() for part in np.split(mounts, [singles, singles + pairs]))
@@ -186,7 +186,7 @@ def measure(case: MountCase) -> dict[str, object]:
     return found
 
 
-def _chances(frame: Frame, record: Record) -> Array:
+def _chances(frame: ReleaseFrame, record: Record) -> Array:
     score = unit_score(frame, record, UNIT)
     return PermuteAndFlip(EPSILON).probabilities(score).reshape(frame.shape).sum(axis=(0, 2))
 

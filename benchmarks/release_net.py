@@ -26,7 +26,7 @@ from sunveil.inference.infer import infer_record
 from sunveil.meters import from_pandas
 from sunveil.meters.record import Record
 from sunveil.privacy.guarantees import Days, Readings
-from sunveil.releases.candidate_frame import Frame, frame_of
+from sunveil.releases.candidate_frame import ReleaseFrame, frame_of
 from sunveil.releases.expected_errors import ErrorLaws, Law, release_laws
 from sunveil.releases.release_choices import Choices
 from sunveil.site import Plane, Site
@@ -165,7 +165,7 @@ def framed(cases: Iterable[NetCase], *, measured: bool = False) -> Iterator[Labe
         Whether candidates stand under measured weather, where a case has some, and not a clear sky.
     """
     choices = Choices().for_meter(net=True)
-    made: tuple[object, Frame] | None = None
+    made: tuple[object, ReleaseFrame] | None = None
     for case in cases:
         weather = case.weather if measured else None
         key = case.site, id(weather), case.record.extent

@@ -84,7 +84,7 @@ def simulated_systems(*, measured: bool) -> Iterator[KnownSystem]:
 
 def means(system: KnownSystem, unit: Readings | Days, mechanism) -> tuple[float, float, float]:
     """Return the expected errors of one release."""
-    frame = system.frame.settled(unit, mechanism.epsilon)
+    frame = system.frame.resolved(unit, mechanism.epsilon)
     score = unit_score(frame, system.record, unit)
     law = framed_laws(frame, mechanism.probabilities(score), system.plane, system.dc_capacity_kw)
     return law.means
@@ -176,7 +176,7 @@ def costs() -> Iterator[str]:
     yield "|---|---|---|---|---|"
     for unit in (Readings(1), Days(1)):
         for epsilon in (0.1, 1.0, 4.0):
-            settled = frame.settled(unit, epsilon)
+            settled = frame.resolved(unit, epsilon)
             score = unit_score(settled, record, unit)
             scoring = timed(lambda f=settled, unit=unit: unit_score(f, record, unit))
             drawing = timed(lambda score=score, e=epsilon: PermuteAndFlip(e).draw(score))
@@ -209,7 +209,7 @@ def steady() -> Iterator[str]:
     yield f"| unit | {' | '.join(records)} | [ms] |"
     yield f"|---|{'---|' * (len(records) + 1)}"
     for unit in (Readings(1), Days(1)):
-        settled = frame.settled(unit, 1.0)
+        settled = frame.resolved(unit, 1.0)
         spans: dict[str, list[float]] = {name: [] for name in records}
         for _ in range(16):
             for name, each in records.items():

@@ -278,14 +278,14 @@ ASKED = {"readings": (0.1, 1.0), "days": (1.0,), "system": (8.0,)}
 
 @pytest.fixture(scope="module")
 def fleet():
-    return list(independent_fleet(8, seed=SEED))
+    return list(independent_fleet(5, seed=SEED))
 
 
 @pytest.fixture(scope="module")
 def found(fleet):
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(labelled, "independent_fleet", lambda count, *, seed: fleet[:count])
-        return list(measured(simulated_series(8, seed=SEED), epsilons=ASKED))
+        return list(measured(simulated_series(5, seed=SEED), epsilons=ASKED))
 
 
 def series(system: str, *, real: bool, error: float, name: str = "") -> SeriesErrors:

@@ -561,7 +561,7 @@ def test_one_system_gives_the_last_digit_of_the_fleets_row(demo_fleet):
 
 @pytest.mark.parametrize("told", [pair_of(), tracker_of()])
 def test_the_paper_s_one_plane_is_flagged_where_the_engine_tells_more(told, monkeypatch):
-    monkeypatch.setattr(fleet_part, "infer_any_block", lambda *_, **__: told.alone())
+    monkeypatch.setattr(fleet_part, "infer_block", lambda *_, **__: told.alone())
     options = InferOptions(method=Method.PAPER, search=Search.BAYESOPT)
     found = infer_record(*sunny(60), options=options)
     assert [each.plane for each in found.planes] == [found.plane]

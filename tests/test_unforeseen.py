@@ -45,7 +45,7 @@ def said(capsys):
 
 
 def test_an_inference_keeps_the_cause_and_logs_where_it_was(monkeypatch, caplog):
-    monkeypatch.setattr("sunveil.inference.fleet_part.infer_any_block", broken)
+    monkeypatch.setattr("sunveil.inference.fleet_part.infer_block", broken)
     with pytest.raises(SunveilError, match="ArithmeticError") as failed:
         sunveil.infer(pd.Series(1.0, WEEK), latitude=39.7, longitude=-105.2, power_unit="kW")
     assert isinstance(failed.value.__cause__, ArithmeticError)
@@ -53,9 +53,7 @@ def test_an_inference_keeps_the_cause_and_logs_where_it_was(monkeypatch, caplog)
     assert "ArithmeticError at broken:" in caplog.text
 
 
-@pytest.mark.parametrize(
-    "at", ["inference.fleet_part.infer_any_block", "meters.read_files.to_record"]
-)
+@pytest.mark.parametrize("at", ["inference.fleet_part.infer_block", "meters.read_files.to_record"])
 def test_a_traceback_is_shown_to_who_asks_for_it(monkeypatch, caplog, said, meters, at):
     monkeypatch.setattr(f"sunveil.{at}", broken)
     code, text = said("infer", meters, *PLACE)
@@ -69,7 +67,7 @@ def test_a_traceback_is_shown_to_who_asks_for_it(monkeypatch, caplog, said, mete
 
 
 def test_a_fleet_logs_what_befell_a_system(monkeypatch, caplog, said, meters, tmp_path):
-    monkeypatch.setattr("sunveil.inference.fleet_part.infer_any_block", broken)
+    monkeypatch.setattr("sunveil.inference.fleet_part.infer_block", broken)
     systems = tmp_path / "systems.csv"
     systems.write_text("system_id,latitude,longitude\nmeters,39.742,-105.1727\n")
     asked = ("infer", meters, "--systems", systems, "--workers", "1", "--out")

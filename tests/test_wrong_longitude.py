@@ -115,7 +115,7 @@ def test_an_inference_says_which_longitude_would_fit(power, tmp_path, way):
 
 
 def test_no_reading_is_looked_at(power, monkeypatch):
-    monkeypatch.setattr("sunveil.inference.fleet_part.infer_any_block", None)
+    monkeypatch.setattr("sunveil.inference.fleet_part.infer_block", None)
     for values in (power, power * np.nan, power * 0.0):
         record = from_pandas(values.tz_convert(ZONE), cleaning="each", power_unit="kW")
         with pytest.raises(ParameterError) as caught:

@@ -32,7 +32,7 @@ def chances(shown: Scene) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     )
     times = time_grid_of(prepared(record), longitude=weather().site.longitude)
     choices = Choices().for_meter(net=False).affordable(UNIT, EPSILON, times)
-    frame = make_frame(weather(), times, choices).settled(UNIT, EPSILON, differenced=False)
+    frame = make_frame(weather(), times, choices).resolved(UNIT, EPSILON, differenced=False)
     score = unit_score(frame, record, UNIT)
     each = PermuteAndFlip(EPSILON).probabilities(score).reshape(frame.shape).sum(axis=(0, 2))
     planes = np.column_stack([frame.grid.surface_azimuth, frame.grid.surface_tilt]).round(1)

@@ -472,7 +472,7 @@ class Client:
         dataset
             The dataset's name.
         key
-            The idempotency key; a random one when left out. The same key and question give the
+            The idempotency key; random if None. The same key and question give the
             same answer, and are charged once.
         **question
             ``kind`` (``fleet-table``, ``totals``, ``quantiles``, ``synthetic`` or ``systems``),

@@ -70,7 +70,7 @@ SIZE = 0.1
 # Clear skies change by a percent over some such height. [m]
 BAND = 250.0
 
-# Where the sun stands, and how hazy the air is, when clear light at two heights is compared.
+# Solar zenith and Linke turbidity at which clear light at two heights is compared.
 _ZENITH, _TURBIDITY = 50.0, 3.0
 
 
@@ -88,7 +88,7 @@ class Cell:
 
     @property
     def site(self) -> Site:
-        """The centre, which stands for all systems of the cell."""
+        """The centre, used for all systems of the cell."""
         latitude = min(max(self.row * self.size, -90.0), 90.0)
         longitude = (self.column * self.size + 180.0) % 360.0 - 180.0
         altitude = None if self.band is None else self.band * BAND
@@ -112,11 +112,11 @@ def cell_of(
 
 
 class Places(NamedTuple):
-    """Where systems stand, one entry each: public."""
+    """Locations of systems, one entry each: public."""
 
     latitude: Array  # [degrees] north and east positive
     longitude: Array  # [degrees] north and east positive
-    altitude: Array  # [m] above the sea; NaN where nobody said
+    altitude: Array  # [m] above the sea; NaN if unknown
 
     @classmethod
     def of(cls, site: Site, count: int) -> Places:

@@ -64,7 +64,7 @@ def diffuse_modifiers(surface_tilt: Array) -> tuple[Array, Array]:
     return np.interp(surface_tilt, tilts, sky), np.interp(surface_tilt, tilts, ground)
 
 
-# Light below this elevation is neither modelled well nor worth much. [sine]
+# Light below this elevation is modelled badly and gives little energy. [sine]
 LOWEST_SUN = float(np.sin(np.radians(1.0)))
 
 # Perez and others hold the sun here when spreading diffuse light. [sine]

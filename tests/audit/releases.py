@@ -39,7 +39,7 @@ from sunveil.releases import Choices
 from sunveil.releases.candidate_frame import (
     MIDNIGHT_AFTER,
     MIDNIGHT_BEFORE,
-    Frame,
+    ReleaseFrame,
     frame_of,
     make_frame,
 )
@@ -99,7 +99,7 @@ NORTH, MIDSUMMER = Site(60.2, 24.9, 20.0), "2019-06-20"
 class Setting:
     """A small public frame, and simulated records in it."""
 
-    frame: Frame
+    frame: ReleaseFrame
     interval_minutes: float
     fitted: tuple[Array, ...] = ()
     simulated: tuple[Array, ...] = ()
@@ -146,7 +146,7 @@ class Setting:
         logs = self.frame.profiles[clock][0][plane].astype(np.float64)
         shares = np.exp(logs, where=np.isfinite(logs), out=np.zeros(len(logs)))
         power = np.zeros(self.frame.time_grid.count)
-        power[self.frame.lit] = self.frame.choices.capacities.values[capacity] * shares
+        power[self.frame.daylight] = self.frame.choices.capacities.values[capacity] * shares
         return np.repeat(power - BASE_KW * self.net, self.ratio)
 
     def best(self, power: Array) -> int:
@@ -209,7 +209,9 @@ def neighbour_pairs(
     ``among`` are the readings that may be replaced one by one; those in daylight where left out.
     """
     rng = np.random.default_rng(seed)
-    single = np.flatnonzero(np.repeat(setting.frame.lit, setting.ratio) if among is None else among)
+    single = np.flatnonzero(
+        np.repeat(setting.frame.daylight, setting.ratio) if among is None else among
+    )
     alternatives = ALTERNATIVES + (NET_ALTERNATIVES if setting.net else ())
     for number, power in enumerate(setting.bases):
         share = len(range(number, pairs, len(setting.bases)))
@@ -221,7 +223,7 @@ def neighbour_pairs(
                 yield record, setting.record(_never_empty(setting, np.where(mask, other, power)))
 
 
-def _extremes(frame: Frame) -> list[int]:
+def _extremes(frame: ReleaseFrame) -> list[int]:
     """Return candidates of the first clock: flat and smallest, and the largest of every mount.
 
     Those are the steepest plane, the last pair and the last tracker.
@@ -290,7 +292,7 @@ def _filled(setting: Setting, value: float) -> Array:
 def _lonely(setting: Setting, best: int, rng: Rng) -> Array:
     """Return readings of one interval in the light, and no others."""
     power = _filled(setting, math.nan)
-    place = int(rng.choice(np.flatnonzero(setting.frame.lit))) * setting.ratio
+    place = int(rng.choice(np.flatnonzero(setting.frame.daylight))) * setting.ratio
     held = slice(place, place + setting.ratio)
     power[held] = setting.fitting(best)[held]
     return power
@@ -308,7 +310,7 @@ def _other(setting: Setting, best: int, rng: Rng) -> Array:
 
 def _with_nights(setting: Setting, power: Array, rng: Rng) -> Array:
     """Return readings with one load in all the dark: it may tell the base of another day."""
-    lit = np.repeat(setting.frame.lit, setting.ratio)
+    lit = np.repeat(setting.frame.daylight, setting.ratio)
     return np.where(lit, power, -float(rng.lognormal(0.0, 2.0)))
 
 
@@ -384,7 +386,7 @@ def make_replay(
     def replay(record: Record) -> ReleaseReplay[Record]:
         read = as_read(setting, record)
         bare = frame_of(read, frame.weather, frame.choices)
-        own = bare.settled(unit, epsilon, differenced=read.differenced)
+        own = bare.resolved(unit, epsilon, differenced=read.differenced)
         return ReleaseReplay(
             public_of(own, read, epsilon=epsilon),
             lambda other: score_record(own, as_read(setting, other), unit),
@@ -407,7 +409,7 @@ def as_read(setting: Setting, record: Record) -> Record:
     )
 
 
-def public_of(frame: Frame, record: Record, *, epsilon: float) -> PublicInputs:
+def public_of(frame: ReleaseFrame, record: Record, *, epsilon: float) -> PublicInputs:
     """Return what a release in a frame is made with, besides the readings."""
     inside = best_window(epsilon, frame.choices.axes()).inside
     digest = hashlib.sha256(frame.choices.fingerprint().encode())
@@ -567,7 +569,12 @@ class _Stage:
     seed: int
 
     def show(
-        self, setting: Setting, unit: Unit, score: Callable[[Frame, Record], Given], *, pairs: int
+        self,
+        setting: Setting,
+        unit: Unit,
+        score: Callable[[ReleaseFrame, Record], Given],
+        *,
+        pairs: int,
     ) -> Iterator[tuple[Given, Given]]:
         """Yield what a mechanism takes for neighbours, made once for a record with many."""
         yield from scored_pairs(
@@ -575,7 +582,7 @@ class _Stage:
         )
 
     def show_all(
-        self, unit: Unit, score: Callable[[Frame, Record], Given]
+        self, unit: Unit, score: Callable[[ReleaseFrame, Record], Given]
     ) -> Iterator[tuple[Given, Given]]:
         """Yield the same for all settings."""
         fine = self.pairs // FINE
@@ -586,7 +593,7 @@ class _Stage:
 def scored_pairs(
     setting: Setting,
     unit: Unit,
-    score: Callable[[Frame, Record], Given],
+    score: Callable[[ReleaseFrame, Record], Given],
     *,
     epsilon: float,
     pairs: int,
@@ -594,7 +601,7 @@ def scored_pairs(
 ) -> Iterator[tuple[Given, Given]]:
     """Yield what a mechanism takes for neighbours, made once for a record with many."""
     made = neighbour_pairs(setting, unit, pairs=pairs, seed=seed)
-    frame = setting.frame.settled(unit, epsilon)
+    frame = setting.frame.resolved(unit, epsilon)
     base: tuple[Record, Given] | None = None
     for record, neighbour in made:
         if base is None or base[0] is not record:
@@ -637,7 +644,7 @@ def _exact_paper(stage: _Stage, paper: DPBO, belief: PosteriorScore) -> ExactFin
     days = paper_score(hourly.record(hourly.simulated[0]), hourly.frame.weather).days
     half = np.timedelta64(round(hourly.interval_minutes * 30.0), "s")
     among = np.isin(hourly.times + half, np.concatenate([day.times for day in days]))
-    among &= np.repeat(hourly.frame.lit, hourly.ratio)
+    among &= np.repeat(hourly.frame.daylight, hourly.ratio)
     count = min(max(stage.pairs // PAPER, FEWEST_PAPER), MOST_PAPER)
     made = neighbour_pairs(whole, Readings(1), pairs=count, seed=stage.seed, among=among)
     pairs = (
@@ -654,7 +661,7 @@ def _samplers(
     setting, epsilon = stage.hourly, stage.epsilon
     frame, record = setting.frame, setting.record(setting.sparse[-1])
     for unit in UNITS:
-        score = unit_score(frame.settled(unit, epsilon), record, unit)
+        score = unit_score(frame.resolved(unit, epsilon), record, unit)
         yield audit_sampler(PermuteAndFlip(epsilon), score, draws, name="permute-and-flip")
         yield audit_sampler(Exponential(epsilon), score, draws, name="exponential")
     placed = placement(frame, record)

@@ -51,7 +51,7 @@ def test_neighbours_differ_in_no_more_readings_than_the_unit(name, k, request):
 @pytest.mark.parametrize("name", ["hourly", "fine"])
 def test_neighbours_differ_in_civil_days_which_count_for_one_solar_day_each(name, k, request):
     setting = request.getfixturevalue(name)
-    counted = np.repeat(setting.frame.lit | setting.frame.dark, setting.ratio)
+    counted = np.repeat(setting.frame.daylight | setting.frame.night, setting.ratio)
     pairs = list(neighbour_pairs(setting, Days(k), pairs=200))
     places = [replaced(setting, pair) for pair in pairs]
     assert max(len(solar_days(setting, each[counted[each]])) for each in places) == k
@@ -98,7 +98,7 @@ def test_readings_can_be_made_to_fit_a_candidate_wholly(name, request):
         assert lit > 20
         assert levels[candidate] == lit
         assert levels[setting.best(setting.fitting(candidate))] == levels.max() >= lit
-        assert day_score(frame.settled(Days(1), 4.0), record).levels[candidate] > 0
+        assert day_score(frame.resolved(Days(1), 4.0), record).levels[candidate] > 0
 
 
 def test_some_neighbours_lose_the_first_or_the_last_day(hourly):

@@ -30,7 +30,7 @@ from sunveil.meters import Record
 from sunveil.privacy import Days, PermuteAndFlip, Readings, Score, System
 from sunveil.privacy.mechanism_audit import audit_exact
 from sunveil.privacy.mechanisms import Exponential
-from sunveil.releases.candidate_frame import Frame, frame_of
+from sunveil.releases.candidate_frame import ReleaseFrame, frame_of
 from sunveil.releases.prior_and_votes import PlanePrior
 from sunveil.releases.score_kernels import Tolerance
 from sunveil.releases.scores import day_score, levels_by_power, places, reading_score, unit_score
@@ -55,9 +55,12 @@ def net_meters() -> Setting:
 
 
 def scored(
-    setting: Setting, unit: Readings | Days, score: Callable[[Frame, Record], Score], pairs: int
+    setting: Setting,
+    unit: Readings | Days,
+    score: Callable[[ReleaseFrame, Record], Score],
+    pairs: int,
 ) -> list[tuple[Score, Score]]:
-    frame = setting.frame.settled(unit, 1.0)
+    frame = setting.frame.resolved(unit, 1.0)
     return [
         (score(frame, ours), score(frame, theirs))
         for ours, theirs in neighbour_pairs(setting, unit, pairs=pairs)
@@ -93,18 +96,18 @@ def test_sums_of_a_long_day_in_16_bits_are_caught():
 # Planted faults in scores: each must be caught by the exact audit.
 
 
-def votes_for_one(frame: Frame, record: Record) -> Score:
+def votes_for_one(frame: ReleaseFrame, record: Record) -> Score:
     """A day's votes as if it had but one."""
     honest = day_score(frame, record)
     return Score(honest.levels, 1, honest.unit, honest.proof)
 
 
-def counted_twice(frame: Frame, record: Record) -> Score:
+def counted_twice(frame: ReleaseFrame, record: Record) -> Score:
     honest = reading_score(frame, record)
     return Score(2 * honest.levels, honest.sensitivity, honest.unit, honest.proof)
 
 
-def clearest_days(frame: Frame, record: Record) -> Score:
+def clearest_days(frame: ReleaseFrame, record: Record) -> Score:
     """Counts the readings of the three days with most energy only."""
     day = record.times.astype("datetime64[D]").astype(np.int64)
     day -= day.min()
@@ -114,13 +117,13 @@ def clearest_days(frame: Frame, record: Record) -> Score:
     return reading_score(frame, part)
 
 
-def scaled_to_largest(frame: Frame, record: Record) -> Score:
+def scaled_to_largest(frame: ReleaseFrame, record: Record) -> Score:
     """Brings the record's own largest reading to 5 kW first."""
     top = max(float(record.power_kw.max()), 1e-9)
     return reading_score(frame, replace(record, power_kw=5.0 * (record.power_kw / top)))
 
 
-def tolerance_by_spread(frame: Frame, record: Record) -> Score:
+def tolerance_by_spread(frame: ReleaseFrame, record: Record) -> Score:
     """Widens the tolerance for noisy readings."""
     noisy = float(np.minimum(record.power_kw, 1e6).std()) > 100.0
     tolerance = Tolerance(relative=0.4 if noisy else 0.1, floor=0.1)
@@ -128,14 +131,14 @@ def tolerance_by_spread(frame: Frame, record: Record) -> Score:
     return reading_score(replace(frame, choices=choices), record)
 
 
-def votes_by_energy(frame: Frame, record: Record) -> Score:
+def votes_by_energy(frame: ReleaseFrame, record: Record) -> Score:
     """Chooses how days vote after it has looked at how bright the record is."""
     bright = float(np.minimum(record.power_kw, 1e3).mean()) > 5.0
     choices = replace(frame.choices, thresholds=(0.1,) if bright else (0.9,))
     return unit_score(replace(frame, choices=choices), record, Days(1))
 
 
-def prior_about_the_best(frame: Frame, record: Record) -> Score:
+def prior_about_the_best(frame: ReleaseFrame, record: Record) -> Score:
     """Offsets planes by how many readings they have, which is no prior."""
     honest = unit_score(frame, record, Readings(1))
     counts = reading_score(frame, record).levels.reshape(frame.shape)
@@ -143,7 +146,7 @@ def prior_about_the_best(frame: Frame, record: Record) -> Score:
     return replace(honest, levels=honest.levels + offsets.ravel())
 
 
-def sides_counted_apart(frame: Frame, record: Record) -> Score:
+def sides_counted_apart(frame: ReleaseFrame, record: Record) -> Score:
     """Lets a reading count for a pair once for each of its planes: twice the sensitivity."""
     honest = unit_score(frame, record, Readings(1))
     levels = honest.levels.reshape(frame.shape).copy()
@@ -156,7 +159,7 @@ def sides_counted_apart(frame: Frame, record: Record) -> Score:
 # Planted faults in scores of net meters.
 
 
-def days_without_a_bound(frame: Frame, record: Record) -> Score:
+def days_without_a_bound(frame: ReleaseFrame, record: Record) -> Score:
     """Adds up the levels of a day's readings however far they are behind the best."""
     honest, chosen = unit_score(frame, record, Days(1)), frame.choices.net
     assert chosen is not None
@@ -168,10 +171,10 @@ def days_without_a_bound(frame: Frame, record: Record) -> Score:
     return replace(honest, levels=(levels + frame.offsets()[:, np.newaxis]).ravel())
 
 
-def nights_of_all_days(frame: Frame, record: Record) -> Score:
+def nights_of_all_days(frame: ReleaseFrame, record: Record) -> Score:
     """Scales every day by a base load from the nights of all days."""
     power = power_on(frame.time_grid, record)
-    dark = np.clip(-power[frame.dark & (power < 0.0)], 1e-3, 1e3)
+    dark = np.clip(-power[frame.night & (power < 0.0)], 1e-3, 1e3)
     base = float(dark.mean()) if len(dark) else 0.4
     scaled = np.clip(record.power_kw, -1e6, 1e6) * (0.4 / base)
     return unit_score(frame, replace(record, power_kw=scaled), Days(1))
@@ -239,17 +242,17 @@ class Pairs:
 
     setting: Setting
     pairs: list[tuple[Record, Record]]
-    made: dict[int, tuple[Record, Frame]] = field(default_factory=dict)
+    made: dict[int, tuple[Record, ReleaseFrame]] = field(default_factory=dict)
 
-    def frame(self, record: Record) -> tuple[Record, Frame]:
+    def frame(self, record: Record) -> tuple[Record, ReleaseFrame]:
         if id(record) not in self.made:
             read = as_read(self.setting, record)
             bare = frame_of(read, self.setting.frame.weather, self.setting.frame.choices)
-            self.made[id(record)] = read, bare.settled(Days(1), 1.0)
+            self.made[id(record)] = read, bare.resolved(Days(1), 1.0)
         return self.made[id(record)]
 
     def replaying(
-        self, choose: Callable[[Frame, Record], Frame], *, tell: bool
+        self, choose: Callable[[ReleaseFrame, Record], ReleaseFrame], *, tell: bool
     ) -> Callable[[Record], ReleaseReplay[Record]]:
         """Return a replay that changes its frame by the record, and tells it by digests or not."""
 
@@ -269,20 +272,20 @@ def by_days(hourly) -> Pairs:
     return Pairs(hourly, list(neighbour_pairs(hourly, Days(1), pairs=33)))
 
 
-def own_capacities(frame: Frame, record: Record) -> Frame:
+def own_capacities(frame: ReleaseFrame, record: Record) -> ReleaseFrame:
     """Takes the grid of capacities from the largest reading."""
     high = float(np.clip(record.power_kw.max(), 2.0, 100.0))
     capacities = replace(frame.choices.capacities, high=high)
     return replace(frame, choices=replace(frame.choices, capacities=capacities))
 
 
-def own_tolerance(frame: Frame, record: Record) -> Frame:
+def own_tolerance(frame: ReleaseFrame, record: Record) -> ReleaseFrame:
     noisy = float(np.clip(record.power_kw, 0.0, 1e3).std()) > 1.0
     tolerance = Tolerance(relative=0.3 if noisy else 0.1, floor=0.1)
     return replace(frame, choices=replace(frame.choices, tolerance=tolerance))
 
 
-def own_clear_days(frame: Frame, record: Record) -> Frame:
+def own_clear_days(frame: ReleaseFrame, record: Record) -> ReleaseFrame:
     """Keeps the half of the days that the record has most energy on."""
     power = np.exp(np.minimum(frame.readings(record), 10.0))
     energy = np.add.reduceat(power, frame.days[:-1])
@@ -294,21 +297,21 @@ def own_clear_days(frame: Frame, record: Record) -> Frame:
     return replace(frame, profiles=profiles)
 
 
-def own_votes(frame: Frame, record: Record) -> Frame:
+def own_votes(frame: ReleaseFrame, record: Record) -> ReleaseFrame:
     """Settles how days vote by how many readings there are."""
     few = float(np.minimum(record.power_kw, 1e3).mean()) < 3.0
     choices = replace(frame.choices, thresholds=(0.1,) if few else (0.2,), fewest=1)
     return replace(frame, choices=choices)
 
 
-def own_prior(frame: Frame, record: Record) -> Frame:
+def own_prior(frame: ReleaseFrame, record: Record) -> ReleaseFrame:
     """Takes the prior's middle of tilts from the record."""
     steep = float(np.minimum(record.power_kw, 1e3).mean()) < 3.0
     prior = replace(PlanePrior(), tilt=60.0 if steep else 20.0)
     return replace(frame, choices=replace(frame.choices, planes=prior))
 
 
-def own_pairs(frame: Frame, record: Record) -> Frame:
+def own_pairs(frame: ReleaseFrame, record: Record) -> ReleaseFrame:
     """Says how likely two planes are by how bright the record is."""
     bright = float(np.minimum(record.power_kw, 1e3).mean()) > 3.0
     mounts = replace(frame.choices.mounts, pairs=0.9 if bright else 0.1)
@@ -341,7 +344,7 @@ def test_a_replay_reads_rows_as_a_curator_has_them(hourly):
     assert np.array_equal(read.power_kw, record.power_kw)
     replay = make_replay(hourly, Readings(1), epsilon=1.0)(record)
     assert isinstance(replay.public, PublicInputs)
-    settled = hourly.frame.settled(Readings(1), 1.0)
+    settled = hourly.frame.resolved(Readings(1), 1.0)
     honest = unit_score(settled, record, Readings(1))
     assert np.array_equal(replay.score(record).levels, honest.levels)
     assert replay.public.frame == settled.fingerprint() != hourly.frame.fingerprint()

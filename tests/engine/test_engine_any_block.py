@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from engine_makers import flags
 
-from sunveil.engine import InferOptions, infer, infer_any_block, infer_block
+from sunveil.engine import InferOptions, infer, infer_block, infer_generation
 from sunveil.estimates import Flag, Quality
 from sunveil.estimates.estimates_table import not_inferred
 from sunveil.estimates.flags_and_quality import EXPORTED_ONLY, INFERRED, NO_FIT, judge
@@ -22,8 +22,8 @@ def load() -> np.ndarray:
 
 def test_what_a_household_leaves_over_is_inferred_as_a_net_meter(denver, rows, load):
     power = np.stack([rows[0], np.maximum(rows[0] - load, 0.0)])
-    assert infer_block(power, denver).outcome.tolist() == [INFERRED, EXPORTED_ONLY]
-    found = infer_any_block(power, denver, net=False)
+    assert infer_generation(power, denver).outcome.tolist() == [INFERRED, EXPORTED_ONLY]
+    found = infer_block(power, denver, net=False)
     assert found.outcome.tolist() == [INFERRED, INFERRED]
     assert found.household[0] is None
     assert Flag.NET_METER not in flags(found, 0)
@@ -32,11 +32,11 @@ def test_what_a_household_leaves_over_is_inferred_as_a_net_meter(denver, rows, l
 
 
 def test_what_was_said_to_be_net_is_inferred_so_at_once(denver, rows, load, monkeypatch):
-    monkeypatch.setattr(infer, "infer_block", None)
-    found = infer_any_block(rows[:1] - load, denver, net=True)
+    monkeypatch.setattr(infer, "infer_generation", None)
+    found = infer_block(rows[:1] - load, denver, net=True)
     assert Flag.NET_METER in flags(found, 0)
     assert Flag.EXPORTED_ONLY not in flags(found, 0)
-    found = infer_any_block(np.maximum(rows[:1] - load, 0.0), denver, net=True)
+    found = infer_block(np.maximum(rows[:1] - load, 0.0), denver, net=True)
     assert {Flag.NET_METER, Flag.EXPORTED_ONLY} <= set(flags(found, 0))
 
 
@@ -49,7 +49,7 @@ def test_left_over_power_that_tells_nothing_is_refused_as_such(
 
     monkeypatch.setattr(infer, "infer_net_block", refuse)
     power = np.maximum(rows[:1] - load, 0.0)
-    found = infer_any_block(power, denver, net=False, options=InferOptions(force=force))
+    found = infer_block(power, denver, net=False, options=InferOptions(force=force))
     assert found.outcome.tolist() == [EXPORTED_ONLY]
     assert not found.flags.any()
     assert np.isnan(found.dc_capacity_kw).all()

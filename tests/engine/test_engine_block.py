@@ -13,7 +13,7 @@ from sunveil.engine import (
     SkyTable,
     constants,
     infer,
-    infer_block,
+    infer_generation,
     intervals,
     make_sky_table,
     reason,
@@ -40,7 +40,7 @@ SMALL = 1e-4
 
 @pytest.fixture(scope="module")
 def four(denver, rows) -> Estimates:
-    return infer_block(rows, denver)
+    return infer_generation(rows, denver)
 
 
 def assert_same(one: Estimates, other: Estimates, *, within: float = SMALL) -> None:
@@ -73,13 +73,13 @@ def test_haze_and_heat_are_told(four, denver, rows):
     assert (np.abs(four.haze_summer) < 1.0).all()
     assert (np.abs(four.haze_winter) < 1.0).all()
     assert (np.abs(four.heat - Mount.UNKNOWN.heat) < 0.3).all()
-    roof = infer_block(rows, denver, options=InferOptions(mount=Mount.RACK))
+    roof = infer_generation(rows, denver, options=InferOptions(mount=Mount.RACK))
     assert (roof.heat < four.heat - 0.1).all()
 
 
 def test_a_block_says_of_each_what_it_says_of_it_alone(four, denver, rows):
     for place in range(len(rows)):
-        alone = infer_block(rows[place : place + 1], denver)
+        alone = infer_generation(rows[place : place + 1], denver)
         assert_same(four.take(np.arange(len(rows)) == place), alone, within=0.0)
 
 
@@ -95,12 +95,12 @@ def test_a_system_does_not_depend_on_what_stands_beside_it(denver, rows, powers)
     given = np.stack(
         [short, rows[3], fast, rows[0], np.minimum(rows[0], 3.0), weeks, rows[2], gaps, rows[1]]
     )
-    found = infer_block(given, denver)
+    found = infer_generation(given, denver)
     assert len(np.unique(found.daylight_readings)) > 4
     for place in range(len(given)):
-        alone = infer_block(given[place : place + 1], denver)
+        alone = infer_generation(given[place : place + 1], denver)
         assert_same(found.take(np.arange(len(given)) == place), alone, within=0.0)
-    assert_same(infer_block(given[::-1], denver).take(np.arange(9) == 0), alone, within=0.0)
+    assert_same(infer_generation(given[::-1], denver).take(np.arange(9) == 0), alone, within=0.0)
 
 
 def test_an_estimate_that_is_no_number_is_no_estimate(denver, rows, monkeypatch):
@@ -111,7 +111,7 @@ def test_an_estimate_that_is_no_number_is_no_estimate(denver, rows, monkeypatch)
 
     intervals_of = intervals.intervals_of
     monkeypatch.setattr(infer, "intervals_of", broken)
-    found = infer_block(rows, denver)
+    found = infer_generation(rows, denver)
     assert found.outcome.tolist() == [INFERRED, NO_FIT, INFERRED, INFERRED]
     assert "check their unit" in reason(NO_FIT, 0, source="x")
 
@@ -121,32 +121,32 @@ def test_a_longer_grid_gives_the_same(four, denver, rows):
     longer = TimeGrid(grid.first - 50 * 3600, grid.step, grid.count + 700)
     given = np.full((len(rows), longer.count), np.nan, dtype=np.float32)
     given[:, 50 : 50 + grid.count] = rows
-    found = infer_block(given, make_sky_table(denver.site, longer))
+    found = infer_generation(given, make_sky_table(denver.site, longer))
     assert_same(found, four)
 
 
 def test_working_on_fewer_at_a_time_changes_nothing(four, denver, rows, monkeypatch):
     for chunk in (1, 2 * denver.grid.count, 3 * denver.grid.count):
         monkeypatch.setattr(constants, "CHUNK", chunk)
-        assert_same(infer_block(rows, denver), four)
+        assert_same(infer_generation(rows, denver), four)
 
 
 def test_places_go_with_their_systems_whatever_is_worked_on_at_a_time(denver, rows, monkeypatch):
     places = Places(
         np.full(4, 39.7), -105.0 + np.array([0.0, 0.5, 1.0, 1.5]), np.array([np.nan, 0.0, 9.0, 1e3])
     )
-    whole = infer_block(rows, denver, places=places)
+    whole = infer_generation(rows, denver, places=places)
     monkeypatch.setattr(constants, "CHUNK", 3 * denver.grid.count)
-    assert_same(infer_block(rows, denver, places=places), whole)
+    assert_same(infer_generation(rows, denver, places=places), whole)
 
 
 def test_readings_of_double_precision_and_any_layout_give_the_same(four, denver, rows):
-    assert_same(infer_block(rows.astype(np.float64), denver), four)
-    assert_same(infer_block(np.asfortranarray(rows), denver), four)
+    assert_same(infer_generation(rows.astype(np.float64), denver), four)
+    assert_same(infer_generation(np.asfortranarray(rows), denver), four)
 
 
 def test_a_factor_on_the_power_is_a_factor_on_the_capacity(four, denver, rows):
-    found = infer_block(rows * np.float32(64.0), denver)
+    found = infer_generation(rows * np.float32(64.0), denver)
     np.testing.assert_allclose(found.dc_capacity_kw, 64.0 * four.dc_capacity_kw, rtol=1e-4)
     np.testing.assert_allclose(found.surface_azimuth, four.surface_azimuth, atol=0.01)
 
@@ -174,7 +174,7 @@ STRANGE = {
 def test_strange_records_never_raise_and_leave_the_others_alone(name, four, denver, rows):
     strange = STRANGE[name].astype(np.float32)
     given = np.stack([rows[0], strange, rows[1], strange, rows[2], rows[3]])
-    found = infer_block(given, denver)
+    found = infer_generation(given, denver)
     chosen = np.array([True, False, True, False, True, True])
     assert_same(found.take(chosen), four)
     if name in {"nothing", "zero", "negative", "a day", "huge", "tiny", "infinite"}:
@@ -190,7 +190,7 @@ def test_strange_records_never_raise_and_leave_the_others_alone(name, four, denv
 @pytest.mark.parametrize("factor", [1e30, 1e-30, 1e8, 1e-8])
 def test_real_shapes_of_any_size_never_raise(factor, four, denver, rows):
     given = np.stack([rows[0], rows[1] * np.float32(factor)])
-    found = infer_block(given, denver)
+    found = infer_generation(given, denver)
     assert_same(found.take(np.array([True, False])), four.take(np.arange(4) == 0))
 
 
@@ -198,7 +198,7 @@ def test_too_little_data_is_told_and_stops_nobody(four, denver, rows):
     empty, dark = np.full(8760, np.nan, dtype=np.float32), np.zeros(8760, dtype=np.float32)
     short = empty.copy()
     short[:48] = rows[0, :48]
-    found = infer_block(np.stack([empty, rows[0], dark, short]), denver)
+    found = infer_generation(np.stack([empty, rows[0], dark, short]), denver)
     assert found.outcome.tolist() == [TOO_LITTLE, INFERRED, TOO_LITTLE, TOO_LITTLE]
     assert_same(found.take(found.outcome == INFERRED), four.take(np.arange(4) == 0))
     told = reason(int(found.outcome[3]), int(found.daylight_readings[3]), source=denver.source)
@@ -216,39 +216,39 @@ def test_too_little_data_is_told_and_stops_nobody(four, denver, rows):
 
 
 def test_nobody_and_nothing_are_inferred_to_nothing(denver):
-    assert len(infer_block(np.empty((0, 8760), dtype=np.float32), denver)) == 0
-    nothing = infer_block(np.full((2, 8760), np.nan, dtype=np.float32), denver)
+    assert len(infer_generation(np.empty((0, 8760), dtype=np.float32), denver)) == 0
+    nothing = infer_generation(np.full((2, 8760), np.nan, dtype=np.float32), denver)
     assert nothing.outcome.tolist() == [TOO_LITTLE, TOO_LITTLE]
 
 
 def test_weather_that_covers_nothing_is_told(denver, rows, weathered):
     sky = make_sky_table(denver.site, denver.grid.moved(3 * 366 * 86400), weathered.satellite)
-    found = infer_block(rows, sky)
+    found = infer_generation(rows, sky)
     assert (found.outcome == NO_WEATHER).all()
     told = reason(NO_WEATHER, 0, source=sky.source)
     assert sky.source in told
     assert "covers none" in told
     night = make_sky_table(Site(78.2, 15.6, 10.0), TimeGrid(denver.grid.first, 3600, 480))
-    assert (infer_block(rows[:, :480], night).outcome == NO_WEATHER).all()
+    assert (infer_generation(rows[:, :480], night).outcome == NO_WEATHER).all()
 
 
 def test_measured_weather_gives_the_planes_too(denver, rows, weathered):
     sky = make_sky_table(denver.site, denver.grid, weathered.satellite)
-    found = infer_block(rows, sky)
+    found = infer_generation(rows, sky)
     for place, plane in enumerate(PLANES):
         assert plane_of(found, place).angle_to(Plane(*plane)) < 3.0
         assert found.dc_capacity_kw[place] == pytest.approx(6.0, rel=0.06)
     march = make_sky_table(
         denver.site, denver.grid, weathered.satellite.between("2019-02-01", "2019-07-01")
     )
-    part = infer_block(rows, march)
+    part = infer_generation(rows, march)
     assert (part.outcome == INFERRED).all()
     assert (part.daylight_readings < 0.5 * found.daylight_readings).all()
 
 
 def test_clipping_shows_its_limit(denver, power_of):
     power = power_of(180.0, 25.0, change=partial(clipped, dc_ac_ratio=1.6))
-    found = infer_block(row_of(power, denver.grid)[None], denver)
+    found = infer_generation(row_of(power, denver.grid)[None], denver)
     assert Flag.CLIPPING in flags(found, 0)
     assert found.ac_limit_kw[0] == pytest.approx(6.0 / 1.6, rel=0.03)
     assert found.dc_capacity_kw[0] == pytest.approx(6.0, rel=0.08)
@@ -258,15 +258,15 @@ def test_clipping_shows_its_limit(denver, power_of):
 def test_few_days_are_flagged(denver, rows):
     part = rows[:1].copy()
     part[:, 90 * 24 :] = np.nan
-    assert Flag.TOO_LITTLE_DATA in flags(infer_block(part, denver), 0)
+    assert Flag.TOO_LITTLE_DATA in flags(infer_generation(part, denver), 0)
     part = rows[:1].copy()
     part[:, 130 * 24 :] = np.nan
-    assert Flag.TOO_LITTLE_DATA not in flags(infer_block(part, denver), 0)
+    assert Flag.TOO_LITTLE_DATA not in flags(infer_generation(part, denver), 0)
 
 
 def test_what_no_plane_explains_is_flagged(denver):
     noise = np.random.default_rng(0).uniform(0.0, 1.0, (1, 8760)).astype(np.float32) ** 8
-    forced = infer_block(noise, denver, options=InferOptions(force=True))
+    forced = infer_generation(noise, denver, options=InferOptions(force=True))
     assert {Flag.LOW_AGREEMENT, Flag.NOT_GENERATION} <= set(flags(forced, 0))
 
 
@@ -274,7 +274,7 @@ def test_an_unknown_label_of_short_intervals_widens_the_azimuth(denver, power_of
     grid = TimeGrid(denver.grid.first, 900, 4 * 8760)
     row = row_of(power_of(200.0, 30.0, step_minutes=15), grid)[None]
     sky = make_sky_table(denver.site, grid)
-    told, untold = (infer_block(row, sky, label_known=known) for known in (True, False))
+    told, untold = (infer_generation(row, sky, label_known=known) for known in (True, False))
     widths = [
         ((each.surface_azimuth_high - each.surface_azimuth_low) % 360.0)[0]
         for each in (told, untold)
@@ -294,7 +294,7 @@ def test_a_place_that_is_always_cloudy_is_inferred_too(denver):
         )
         for plane in planes
     ]
-    found = infer_block(rows_of(powers, denver.grid), denver)
+    found = infer_generation(rows_of(powers, denver.grid), denver)
     for place, (azimuth, tilt) in enumerate(planes):
         assert found.surface_azimuth[place] == pytest.approx(azimuth, abs=6.0)
         assert found.surface_tilt[place] == pytest.approx(tilt, abs=5.0)
@@ -302,8 +302,8 @@ def test_a_place_that_is_always_cloudy_is_inferred_too(denver):
 
 def test_places_beside_the_skys_own_turn_the_plane(four, denver, rows):
     own = Places.of(denver.site, 4)
-    assert_same(infer_block(rows, denver, places=own), four)
-    west = infer_block(rows, denver, places=own._replace(longitude=own.longitude - 2.0))
+    assert_same(infer_generation(rows, denver, places=own), four)
+    west = infer_generation(rows, denver, places=own._replace(longitude=own.longitude - 2.0))
     for place in range(4):
         assert 0.5 < plane_of(west, place).angle_to(plane_of(four, place)) < 2.5
     assert_same_but_planes(west, four)
@@ -319,19 +319,19 @@ def test_places_of_repaired_clocks_turn_too(denver, powers):
     row = row_of(fast_clock(powers[0], 60), denver.grid)
     places = Places(np.full(3, 39.7), np.array([-105.0, -105.0, -103.0]), np.full(3, np.nan))
     right = row_of(powers[0], denver.grid)
-    found = infer_block(np.stack([right, row, row]), denver, places=places)
+    found = infer_generation(np.stack([right, row, row]), denver, places=places)
     assert found.clock_offset_minutes.tolist() == [0.0, 60.0, 60.0]
     assert 0.5 < plane_of(found, 1).angle_to(plane_of(found, 2)) < 2.5
 
 
 def test_thinner_air_gives_the_same_power_from_a_smaller_capacity(four, denver, rows):
     own = Places.of(denver.site, 4)
-    higher = infer_block(rows, denver, places=own._replace(altitude=own.altitude + 100.0))
+    higher = infer_generation(rows, denver, places=own._replace(altitude=own.altitude + 100.0))
     np.testing.assert_allclose(higher.surface_tilt, four.surface_tilt, atol=1e-6)
     # as a sky made for that height has it, but for air that is half a degree cooler: 0.2%
     there = make_sky_table(Site(39.7, -105.0, denver.site.height + 100.0), denver.grid)
     np.testing.assert_allclose(
-        higher.dc_capacity_kw, infer_block(rows, there).dc_capacity_kw, rtol=2e-3
+        higher.dc_capacity_kw, infer_generation(rows, there).dc_capacity_kw, rtol=2e-3
     )
     assert (higher.dc_capacity_kw < 0.996 * four.dc_capacity_kw).all()
 
@@ -366,5 +366,5 @@ def test_readings_are_left_as_they_were_and_nothing_warns(denver: SkyTable, rows
     before = given.copy()
     with warnings.catch_warnings():
         warnings.simplefilter("error")
-        infer_block(given, denver)
+        infer_generation(given, denver)
     np.testing.assert_array_equal(given, before)

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 from engine_makers import flags, plane_of, point_of, row_of, rows_of
 
-from sunveil.engine import InferOptions, infer, infer_block
+from sunveil.engine import InferOptions, infer, infer_generation
 from sunveil.engine.clipping import (
     AT_MOST,
     IN_DOUBT,
@@ -36,7 +36,7 @@ KW = 6.0
 def test_the_capacity_of_two_axes_is_what_its_highest_powers_show(denver, power_of):
     change = partial(tracking, tracker=Tracker(dual_axis=True))
     row = row_of(power_of(180.0, 20.0, change=change), denver.grid)
-    found = infer_block(row[None], denver)
+    found = infer_generation(row[None], denver)
     assert {Flag.NOT_ONE_PLANE, Flag.CAPACITY_BOUNDED} <= set(flags(found, 0))
     assert found.dc_capacity_kw[0] == pytest.approx(KW, rel=0.15)
     assert found.dc_capacity_kw_low[0] < KW < found.dc_capacity_kw_high[0]
@@ -48,7 +48,7 @@ def test_the_capacity_of_two_axes_is_what_its_highest_powers_show(denver, power_
 
 def test_a_plane_that_faces_away_from_the_sun_is_believed_where_readings_agree(denver, power_of):
     planes = ((0.0, 45.0), (0.0, 60.0), (20.0, 50.0))
-    found = infer_block(rows_of([power_of(*plane) for plane in planes], denver.grid), denver)
+    found = infer_generation(rows_of([power_of(*plane) for plane in planes], denver.grid), denver)
     for place, plane in enumerate(planes):
         assert found.agreement[place] > 0.4
         assert Flag.CAPACITY_BOUNDED not in flags(found, place)
@@ -59,7 +59,7 @@ def test_a_plane_that_faces_away_from_the_sun_is_believed_where_readings_agree(d
 @pytest.mark.parametrize("ratio", [1.4, 1.7])
 def test_a_small_inverter_bounds_no_capacity(denver, power_of, ratio):
     power = power_of(180.0, 25.0, change=partial(clipped, dc_ac_ratio=ratio))
-    found = infer_block(row_of(power, denver.grid)[None], denver)
+    found = infer_generation(row_of(power, denver.grid)[None], denver)
     assert Flag.CAPACITY_BOUNDED not in flags(found, 0)
     assert found.dc_capacity_kw[0] == pytest.approx(KW, rel=0.08)
 
@@ -150,7 +150,7 @@ def test_short_records_and_what_no_plane_explains_are_in_doubt(denver, rows, pow
     facing = partial(tracking, tracker=Tracker(dual_axis=True))
     noise = np.random.default_rng(0).uniform(0.0, 1.0, 8760).astype(np.float32) ** 8
     given = np.stack([rows[0], short, longer, row_of(power_of(change=facing), denver.grid), noise])
-    infer_block(given, denver, options=InferOptions(clock="given"))
+    infer_generation(given, denver, options=InferOptions(clock="given"))
     assert asked == [[False, True, False, True, True]]
 
 

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from engine_makers import flags, point_of, row_of
 
-from sunveil.engine import infer_block
+from sunveil.engine import infer_generation
 from sunveil.engine.clear_days import (
     BACKGROUND,
     DULL,
@@ -226,7 +226,7 @@ def test_smog_is_many_dull_days_of_winter_and_not_of_summer(counts, smog):
 def test_smog_makes_a_tilt_steeper_at_most(denver, prepared, model, smoggy):
     rows = np.zeros((2, denver.grid.count), dtype=np.float32)
     rows[:, prepared.slot] = np.stack([model, smoggy])[:, : len(prepared.slot)]
-    found = infer_block(rows, denver)
+    found = infer_generation(rows, denver)
     assert [Flag.SEASONAL_HAZE in flags(found, place) for place in (0, 1)] == [False, True]
     up = found.surface_tilt_high - found.surface_tilt
     down = found.surface_tilt - found.surface_tilt_low

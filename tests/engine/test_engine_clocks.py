@@ -5,7 +5,7 @@ import pandas as pd
 import pytest
 from engine_makers import PLANES, flags, plane_of, point_of, row_of, rows_of
 
-from sunveil.engine import SAVINGS, InferOptions, infer_block, make_sky_table
+from sunveil.engine import SAVINGS, InferOptions, infer_generation, make_sky_table
 from sunveil.engine.bright_envelope import profiles_of
 from sunveil.engine.clock_faults import find_clocks, propose
 from sunveil.engine.coarse_search import search
@@ -63,7 +63,7 @@ def test_right_clocks_stay_declared(prepared, rows):
 
 def test_clocks_that_are_off_by_half_a_day_are_repaired(denver, powers):
     moved = [fast_clock(powers[0], 60 * hours) for hours in (-8, -10, 9, 11)]
-    found = infer_block(rows_of(moved, denver.grid), denver)
+    found = infer_generation(rows_of(moved, denver.grid), denver)
     assert found.clock_offset_minutes.tolist() == [-480.0, -600.0, 540.0, 660.0]
     for place in range(4):
         assert plane_of(found, place).angle_to(Plane(*PLANES[0])) < 2.5
@@ -80,7 +80,7 @@ def test_hours_and_daylight_saving_are_repaired(denver, powers):
         taken_out_twice(powers[0]),
         powers[1],
     ]
-    found = infer_block(rows_of(moved, denver.grid), denver)
+    found = infer_generation(rows_of(moved, denver.grid), denver)
     assert found.clock_offset_minutes.tolist() == [60, -60, 60, 300, -420, 0, 0, 0]
     kinds = [SAVINGS[place] for place in found.clock_daylight_saving]
     assert kinds == [DECLARED.saving] * 5 + [LEFT_IN, TWICE, DECLARED.saving]
@@ -94,7 +94,7 @@ def test_hours_and_daylight_saving_are_repaired(denver, powers):
 @pytest.mark.parametrize("minutes", [-30, 30])
 def test_half_an_hour_is_repaired_under_the_sky_between(denver, powers, minutes):
     sky = make_sky_table(denver.site, denver.grid.moved(60 * minutes))
-    found = infer_block(rows_of([fast_clock(each, minutes) for each in powers], sky.grid), sky)
+    found = infer_generation(rows_of([fast_clock(each, minutes) for each in powers], sky.grid), sky)
     # where a plane can turn to explain nearly all of the light, half an hour stays hidden
     repaired = np.flatnonzero(found.clock_offset_minutes)
     assert len(repaired) >= 3
@@ -108,7 +108,7 @@ def test_a_hill_is_no_clock(denver, power_of, side):
     west = western_horizon(25.0)
     horizon = west if side == "west" else lambda azimuth: west(360.0 - azimuth)
     rows = [power_of(azimuth, 25.0, horizon=horizon) for azimuth in (110.0, 180.0, 250.0)]
-    found = infer_block(rows_of(rows, denver.grid), denver)
+    found = infer_generation(rows_of(rows, denver.grid), denver)
     assert found.clock_offset_minutes.tolist() == [0.0] * 3
     assert [flags_of(bits) for bits in found.flags.tolist()].count(()) == 3
 
@@ -124,7 +124,7 @@ def test_half_of_half_an_hour_is_told_where_nobody_said_what_stamps_name(denver,
         (late, True, 0.0),
     ):
         # read as the starts of intervals, stamps that name their middles are a quarter late
-        found = infer_block(right, make_sky_table(denver.site, grid), label_known=known)
+        found = infer_generation(right, make_sky_table(denver.site, grid), label_known=known)
         assert found.clock_offset_minutes[0] == offset
         assert Flag.LABEL_UNKNOWN not in flags(found, 0)
 
@@ -133,7 +133,7 @@ def test_a_label_that_light_cannot_tell_is_said_to_be_unknown(denver, powers):
     # power of bright hours alone, as some loggers write it, shows neither first nor last light
     rows = rows_of(powers[:2], denver.grid)
     rows[0, rows[0] < 0.4 * np.nanmax(rows[0])] = np.nan
-    declared, open_ = (infer_block(rows, denver, label_known=known) for known in (True, False))
+    declared, open_ = (infer_generation(rows, denver, label_known=known) for known in (True, False))
     assert Flag.LABEL_UNKNOWN in flags(open_, 0)
     assert flags(open_, 1) == ()
     assert flags(declared, 0) == (Flag.CLOCK_UNCHECKED,)
@@ -147,10 +147,10 @@ def test_the_azimuths_interval_holds_the_answers_of_all_three_labels(denver, pow
     grid = TimeGrid(denver.grid.first, 900, 4 * 8760)
     rows = rows_of([power_of(*plane, step_minutes=15)], grid)
     ours = [make_sky_table(denver.site, grid.moved(seconds)) for seconds in (-450, 0, 450)]
-    found = infer_block(rows, ours[1], label_known=False)
+    found = infer_generation(rows, ours[1], label_known=False)
     assert flags(found, 0) == (Flag.LABEL_UNKNOWN,)
     width = (found.surface_azimuth_high[0] - found.surface_azimuth_low[0]) % 360.0
-    answers = [infer_block(rows, sky).surface_azimuth[0] for sky in ours]
+    answers = [infer_generation(rows, sky).surface_azimuth[0] for sky in ours]
     assert max(answers) - min(answers) > 4.0
     for answer in answers:
         assert (answer - found.surface_azimuth_low[0]) % 360.0 < width
@@ -163,7 +163,7 @@ def test_short_intervals_have_clocks_too(denver, power_of):
     sky = make_sky_table(denver.site, grid)
     power = power_of(200.0, 30.0, step_minutes=15)
     moved = [fast_clock(power, minutes) for minutes in (0, 60, -30)]
-    found = infer_block(rows_of(moved, grid), sky)
+    found = infer_generation(rows_of(moved, grid), sky)
     assert found.clock_offset_minutes.tolist() == [0.0, 60.0, -30.0]
     for place in range(3):
         assert plane_of(found, place).angle_to(Plane(200.0, 30.0)) < 2.0
@@ -171,7 +171,7 @@ def test_short_intervals_have_clocks_too(denver, power_of):
 
 def test_a_clock_may_be_taken_as_given(denver, powers):
     row = row_of(fast_clock(powers[0], 60), denver.grid)[None]
-    found = infer_block(row, denver, options=InferOptions(clock="given"))
+    found = infer_generation(row, denver, options=InferOptions(clock="given"))
     assert found.clock_offset_minutes[0] == 0.0
     assert abs(found.surface_azimuth[0] - 180.0) > 8.0
     assert flags(found, 0) == ()
@@ -180,7 +180,7 @@ def test_a_clock_may_be_taken_as_given(denver, powers):
 def test_a_record_too_short_for_light_keeps_its_clock(denver, powers):
     row = row_of(fast_clock(powers[0], 60), denver.grid)[None]
     row[:, 24 * 9 :] = np.nan
-    assert infer_block(row, denver).clock_offset_minutes[0] == 0.0
+    assert infer_generation(row, denver).clock_offset_minutes[0] == 0.0
 
 
 def test_clocks_are_left_alone_where_intervals_do_not_divide_a_day(denver, prepared):
@@ -189,7 +189,7 @@ def test_clocks_are_left_alone_where_intervals_do_not_divide_a_day(denver, prepa
     row = np.zeros(sky.grid.count, dtype=np.float32)
     power = 5.0 * profiles_of(sky.sheet, point[None], prepared.numbers)[0]
     row[sky.slot[: sky.usable]] = power[: sky.usable]
-    found = infer_block(np.stack([row, np.roll(row, 2)]), sky)
+    found = infer_generation(np.stack([row, np.roll(row, 2)]), sky)
     assert found.clock_offset_minutes.tolist() == [0.0, 0.0]
     assert found.surface_azimuth[0] == pytest.approx(200.0, abs=0.5)
     assert found.surface_azimuth[1] > 210.0

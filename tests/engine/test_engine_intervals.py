@@ -8,7 +8,7 @@ from engine_makers import point_of, rows_of
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sunveil.engine import infer_block
+from sunveil.engine import infer_generation
 from sunveil.engine.constants import SystematicErrors
 from sunveil.engine.intervals import (
     DRAWS,
@@ -188,7 +188,9 @@ def test_readings_that_say_nothing_give_wide_intervals():
 
 
 def test_a_plane_that_may_as_well_be_flat_has_tilts_from_zero(denver, power_of):
-    found = infer_block(rows_of([power_of(150.0, 2.0), power_of(150.0, 15.0)], denver.grid), denver)
+    found = infer_generation(
+        rows_of([power_of(150.0, 2.0), power_of(150.0, 15.0)], denver.grid), denver
+    )
     assert found.plane_error_degrees[0] > found.surface_tilt[0] > 0.5
     assert found.surface_tilt_low[0] == 0.0 < found.surface_tilt[0] < found.surface_tilt_high[0]
     assert found.surface_tilt_low[1] > 8.0

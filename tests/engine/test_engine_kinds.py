@@ -8,7 +8,7 @@ import pandas as pd
 import pytest
 from engine_makers import PLANES, flags, rows_of
 
-from sunveil.engine import Estimates, infer_block, make_sky_table
+from sunveil.engine import Estimates, infer_generation, make_sky_table
 from sunveil.engine.coarse_search import search
 from sunveil.engine.constants import SystematicErrors
 from sunveil.engine.final_fit import fit_finally
@@ -42,7 +42,7 @@ def powers_of_pairs(power_of) -> list[pd.Series]:
 @pytest.fixture(scope="module")
 def found(denver, powers_of_pairs, powers) -> Estimates:
     """Three pairs, and then the four single planes of other tests."""
-    return infer_block(rows_of([*powers_of_pairs, *powers], denver.grid), denver)
+    return infer_generation(rows_of([*powers_of_pairs, *powers], denver.grid), denver)
 
 
 @pytest.mark.parametrize("place", range(len(PAIRS)))
@@ -119,7 +119,7 @@ def test_single_planes_are_not_split(found):
 
 
 def test_a_block_gives_each_what_it_gets_alone(denver, powers_of_pairs, found):
-    alone = infer_block(rows_of([powers_of_pairs[1]], denver.grid), denver)
+    alone = infer_generation(rows_of([powers_of_pairs[1]], denver.grid), denver)
     assert alone.planes[0] == found.planes[1]
     assert alone.surface_azimuth[0] == found.surface_azimuth[1]
     assert alone.plane_error_degrees[0] == found.plane_error_degrees[1]
@@ -127,7 +127,7 @@ def test_a_block_gives_each_what_it_gets_alone(denver, powers_of_pairs, found):
 
 def test_planes_so_flat_that_they_look_like_one_are_not_told_apart(denver, power_of):
     power = power_of(92.0, 4.0, change=east_west)
-    found = infer_block(rows_of([power], denver.grid), denver)
+    found = infer_generation(rows_of([power], denver.grid), denver)
     assert found.outcome[0] == INFERRED
     assert found.planes[0] == ()
     assert found.surface_tilt[0] < 4.0
@@ -135,7 +135,7 @@ def test_planes_so_flat_that_they_look_like_one_are_not_told_apart(denver, power
 
 def test_of_low_tilts_it_is_said_that_nothing_tells_which_they_are(denver, power_of):
     power = power_of(90.0, 12.0, change=east_west, seed=3)
-    found = infer_block(rows_of([power], denver.grid), denver)
+    found = infer_generation(rows_of([power], denver.grid), denver)
     assert found.planes[0] == ()
     assert Flag.NOT_ONE_PLANE in flags(found, 0)
     assert Flag.TWO_PLANES not in flags(found, 0)
@@ -147,7 +147,7 @@ def two_of(power_of, second: float, share: float = 0.7, tilt: float = 22.0, firs
 
 @pytest.mark.parametrize(("second", "within"), [(255.0, 8.0), (270.0, 5.0)])
 def test_planes_are_found_at_angles_that_roofs_seldom_have(denver, power_of, second, within):
-    found = infer_block(rows_of([two_of(power_of, second)], denver.grid), denver)
+    found = infer_generation(rows_of([two_of(power_of, second)], denver.grid), denver)
     larger, smaller = found.planes[0]
     assert larger.surface_azimuth == pytest.approx(140.0, abs=within)
     assert smaller.surface_azimuth == pytest.approx(second, abs=within)
@@ -155,7 +155,7 @@ def test_planes_are_found_at_angles_that_roofs_seldom_have(denver, power_of, sec
 
 def test_a_plane_that_may_be_two_is_not_good(denver, powers, power_of):
     powers = [two_of(power_of, 0.0, 0.75, first=180.0), *powers]
-    found = infer_block(rows_of(powers, denver.grid), denver)
+    found = infer_generation(rows_of(powers, denver.grid), denver)
     assert flags(found, 0) == (Flag.PLANES_UNRESOLVED,)
     assert found.planes[0] == ()
     error = float(found.plane_error_degrees[0])
@@ -171,7 +171,7 @@ def test_an_east_west_roof_keeps_its_clock(found):
 def test_planes_are_turned_to_where_the_system_stands(denver, powers_of_pairs, found):
     """Two degrees west the same directions in space have other azimuths and tilts."""
     places = Places(np.array([39.7]), np.array([-107.0]), np.array([1600.0]))
-    there = infer_block(rows_of(powers_of_pairs[:1], denver.grid), denver, places=places)
+    there = infer_generation(rows_of(powers_of_pairs[:1], denver.grid), denver, places=places)
     (east, west), (own_east, own_west) = there.planes[0], found.planes[0]
     assert east.surface_tilt - own_east.surface_tilt == pytest.approx(
         2.0 * np.cos(np.radians(39.7)), abs=0.1
@@ -184,7 +184,7 @@ def test_planes_are_turned_to_where_the_system_stands(denver, powers_of_pairs, f
 
 def test_pairs_are_found_under_measured_weather(denver, weathered, powers_of_pairs):
     sky = make_sky_table(denver.site, denver.grid, weathered.satellite)
-    found = infer_block(rows_of(powers_of_pairs[:1], denver.grid), sky)
+    found = infer_generation(rows_of(powers_of_pairs[:1], denver.grid), sky)
     east, west = found.planes[0]
     assert east.surface_azimuth == pytest.approx(95.0, abs=8.0)
     assert west.surface_azimuth == pytest.approx(275.0, abs=8.0)

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from engine_makers import PLANES, flags, point_of, rows_of
 
-from sunveil.engine import infer_block
+from sunveil.engine import infer_generation
 from sunveil.engine.bright_envelope import profiles_of
 from sunveil.engine.one_or_two_planes import (
     FEWEST,
@@ -67,12 +67,12 @@ def test_a_mixture_explains_a_roof_with_two_sides_and_one_plane_does_not(prepare
 
 
 def test_single_planes_are_not_flagged(denver, rows):
-    found = infer_block(rows, denver)
+    found = infer_generation(rows, denver)
     for place in range(len(PLANES)):
         assert Flag.NOT_ONE_PLANE not in flags(found, place)
 
 
 def test_two_axes_are_told_from_one_plane(denver, power_of):
     change = partial(tracking, tracker=Tracker(dual_axis=True))
-    found = infer_block(rows_of([power_of(change=change)], denver.grid), denver)
+    found = infer_generation(rows_of([power_of(change=change)], denver.grid), denver)
     assert Flag.NOT_ONE_PLANE in flags(found, 0)

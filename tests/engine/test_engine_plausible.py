@@ -7,7 +7,7 @@ import pandas as pd
 import pytest
 from engine_makers import flags, row_of
 
-from sunveil.engine import InferOptions, SkyTable, infer_block, make_sky_table, reason
+from sunveil.engine import InferOptions, SkyTable, infer_generation, make_sky_table, reason
 from sunveil.engine.plausibility import (
     COUNTS,
     DAYS,
@@ -62,7 +62,7 @@ def sky_at(latitude: float, longitude: float) -> SkyTable:
 
 
 def outcome_of(row: np.ndarray, sky: SkyTable) -> int:
-    return int(infer_block(np.asarray(row, dtype=np.float32)[None], sky).outcome[0])
+    return int(infer_generation(np.asarray(row, dtype=np.float32)[None], sky).outcome[0])
 
 
 def noise() -> np.ndarray:
@@ -89,7 +89,7 @@ def noise_by_day() -> np.ndarray:
 def test_what_is_no_generation_is_refused_and_inferred_with_a_flag_if_forced(denver, series):
     assert outcome_of(series(), denver) == NOT_GENERATION
     rows = series().astype(np.float32)[None]
-    forced = infer_block(rows, denver, options=InferOptions(force=True))
+    forced = infer_generation(rows, denver, options=InferOptions(force=True))
     assert forced.outcome[0] in (INFERRED, NO_FIT)
     assert Flag.NOT_GENERATION in flags(forced, 0)
 
@@ -109,7 +109,7 @@ def test_a_count_of_the_day_is_refused(denver, rows):
 def test_what_a_household_leaves_over_is_refused(denver, rows, household):
     left = np.maximum(rows[0] - household, 0.0)
     assert outcome_of(left, denver) == EXPORTED_ONLY
-    forced = infer_block(left[None], denver, options=InferOptions(force=True))
+    forced = infer_generation(left[None], denver, options=InferOptions(force=True))
     assert Flag.EXPORTED_ONLY in flags(forced, 0)
     assert np.isfinite(forced.dc_capacity_kw[0])
 
@@ -123,11 +123,11 @@ def test_a_meter_that_counts_in_coarse_steps_is_not_taken_for_one_of_what_is_lef
     "place", [(-39.7, -105.0), (0.0, 0.0), (0.0, -105.0), (12.0, 40.0), (-80.0, 40.0), (90.0, 0.0)]
 )
 def test_another_place_is_refused_and_inferred_with_a_flag_if_forced(rows, place):
-    found = infer_block(rows, sky_at(*place))
+    found = infer_generation(rows, sky_at(*place))
     assert (found.outcome == WRONG_PLACE).all()
     assert np.isnan(found.dc_capacity_kw).all()
     assert not found.flags.any()
-    forced = infer_block(rows[:1], sky_at(*place), options=InferOptions(force=True))
+    forced = infer_generation(rows[:1], sky_at(*place), options=InferOptions(force=True))
     assert Flag.WRONG_PLACE in flags(forced, 0)
 
 
@@ -139,13 +139,13 @@ def test_a_place_where_the_sun_does_not_rise_is_told_as_that(denver, rows):
 
 def test_a_place_some_degrees_away_is_none_of_its_business(rows):
     for latitude in (33.0, 46.0):
-        assert (infer_block(rows, sky_at(latitude, -105.0)).outcome == INFERRED).all()
+        assert (infer_generation(rows, sky_at(latitude, -105.0)).outcome == INFERRED).all()
 
 
 @pytest.mark.parametrize("minutes", [60.0, -120.0, 420.0, -300.0])
 def test_wrong_clocks_are_repaired_rather_than_refused(denver, power_of, minutes):
     moved = fast_clock(power_of(190.0, 25.0), minutes)
-    found = infer_block(row_of(moved, denver.grid)[None], denver)
+    found = infer_generation(row_of(moved, denver.grid)[None], denver)
     assert found.outcome[0] == INFERRED
     assert found.clock_offset_minutes[0] == minutes
 
@@ -159,7 +159,7 @@ def test_trackers_steep_walls_horizons_and_clipped_systems_are_generation(denver
     powers.append(power_of(horizon=western_horizon(30.0)))
     powers.append(power_of().clip(upper=2.0))
     rows = np.stack([row_of(power, denver.grid) for power in powers])
-    assert infer_block(rows, denver).outcome.tolist() == [INFERRED] * len(rows)
+    assert infer_generation(rows, denver).outcome.tolist() == [INFERRED] * len(rows)
 
 
 def test_outages_snow_gaps_and_a_meter_s_own_consumption_are_no_reason(denver, rows):
@@ -168,14 +168,14 @@ def test_outages_snow_gaps_and_a_meter_s_own_consumption_are_no_reason(denver, r
     given[1, np.random.default_rng(1).random(8760) < 0.4] = np.nan
     given[2] = np.maximum(given[2], 0.015 * np.nanmax(given[2]))
     given[3, :3000] = np.nan
-    assert infer_block(given, denver).outcome.tolist() == [INFERRED] * 4
+    assert infer_generation(given, denver).outcome.tolist() == [INFERRED] * 4
 
 
 @pytest.mark.parametrize("days", [20, 60])
 def test_short_records_of_winter_are_not_taken_for_others(denver, rows, days):
     short = rows.copy()
     short[:, 24 * days :] = np.nan
-    assert (infer_block(short, denver).outcome == INFERRED).all()
+    assert (infer_generation(short, denver).outcome == INFERRED).all()
 
 
 def test_nothing_is_doubted_where_intervals_do_not_divide_a_day(denver):
@@ -191,7 +191,7 @@ def test_a_capacity_known_to_no_better_than_a_factor_of_thirty_is_none(denver, r
     scarce = np.zeros((2, 8760), dtype=np.float32)
     for row, days in zip(scarce, (8, 2), strict=True):
         row[4000 : 4000 + 24 * days] = rows[0, 4000 : 4000 + 24 * days]
-    assert infer_block(scarce, denver).outcome.tolist() == [NO_FIT, TOO_LITTLE]
+    assert infer_generation(scarce, denver).outcome.tolist() == [NO_FIT, TOO_LITTLE]
 
 
 @pytest.mark.parametrize("latitude", [-90.0, -66.56, 0.0, 66.56, 90.0])
@@ -199,7 +199,7 @@ def test_a_capacity_known_to_no_better_than_a_factor_of_thirty_is_none(denver, r
 def test_any_place_and_length_ends_in_an_outcome(denver, rows, latitude, days):
     grid = TimeGrid(denver.grid.first, 3600, 24 * days)
     given = np.stack([rows[0], np.ones(8760), np.zeros(8760), noise()]).astype(np.float32)
-    found = infer_block(given[:, : 24 * days], make_sky_table(Site(latitude, 10.0, 0.0), grid))
+    found = infer_generation(given[:, : 24 * days], make_sky_table(Site(latitude, 10.0, 0.0), grid))
     inferred = found.outcome == INFERRED
     assert np.isfinite(found.dc_capacity_kw_high[inferred]).all()
     assert (found.dc_capacity_kw_low[inferred] > 0.0).all()

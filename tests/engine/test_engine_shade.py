@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from engine_makers import plane_of, row_of
 
-from sunveil.engine import infer_block
+from sunveil.engine import infer_generation
 from sunveil.engine.coarse_search import padded, search
 from sunveil.engine.final_fit import fit_finally
 from sunveil.engine.shading import ELEVATION_STEP, FEWEST, LAYERS, find_shade, sky_patches
@@ -104,7 +104,7 @@ def test_a_known_horizon_is_the_skyline(power_of, denver, rows):
         return np.where((azimuth > 240.0) & (azimuth < 300.0), 20.0, 0.0)
 
     shaded = row_of(power_of(240.0, 25.0, horizon=hill), denver.grid)
-    found = infer_block(np.stack([shaded, rows[0]]), denver)
+    found = infer_generation(np.stack([shaded, rows[0]]), denver)
     sectors = np.arange(COLUMNS) * AZIMUTH_STEP
     behind = (sectors >= 240.0) & (sectors < 300.0)
     # as far up as the sun comes in each sector: in the last, only low in summer
@@ -123,6 +123,6 @@ def test_a_known_horizon_is_the_skyline(power_of, denver, rows):
 
 def test_a_plane_behind_a_horizon_is_inferred_without_it(power_of, denver):
     shaded = row_of(power_of(240.0, 25.0, horizon=western_horizon()), denver.grid)
-    found = infer_block(shaded[None], denver)
+    found = infer_generation(shaded[None], denver)
     assert plane_of(found, 0).angle_to(Plane(240.0, 25.0)) < 2.5
     assert found.dc_capacity_kw[0] == pytest.approx(6.0, rel=0.05)

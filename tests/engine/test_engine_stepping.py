@@ -7,7 +7,7 @@ import pandas as pd
 import pytest
 from engine_makers import PLANES, flags, plane_of, rows_of
 
-from sunveil.engine import infer_block, make_sky_table
+from sunveil.engine import infer_generation, make_sky_table
 from sunveil.engine.clock_faults import Laid, find_steps
 from sunveil.engine.coarse_search import search
 from sunveil.estimates import Flag
@@ -32,7 +32,7 @@ def test_a_clock_that_was_set_is_repaired_on_both_sides(denver, powers):
         set_on(powers[2], "2019-08-20", 60),
         set_on(powers[3], "2019-04-10", -60, "2019-08-01"),
     ]
-    found = infer_block(rows_of(moved, denver.grid), denver)
+    found = infer_generation(rows_of(moved, denver.grid), denver)
     days = [[str(step.date) for step in steps] for steps in found.clock_steps]
     expected = [["2019-05-20"], ["2019-03-25"], ["2019-08-20"], ["2019-04-10", "2019-08-01"]]
     for mine, theirs in zip(days, expected, strict=True):
@@ -51,7 +51,7 @@ def test_a_clock_that_was_set_is_repaired_on_both_sides(denver, powers):
 def test_half_an_hour_shows_in_short_intervals(denver, power_of):
     grid = TimeGrid(denver.grid.first, 1800, 2 * 8760)
     power = set_on(power_of(200.0, 30.0, step_minutes=30), "2019-07-10", 30)
-    found = infer_block(rows_of([power], grid), make_sky_table(denver.site, grid))
+    found = infer_generation(rows_of([power], grid), make_sky_table(denver.site, grid))
     (step,) = found.clock_steps[0]
     assert step.offset_minutes == 30.0
     assert abs((step.date - pd.Timestamp("2019-07-10").date()).days) <= 4
@@ -59,7 +59,7 @@ def test_half_an_hour_shows_in_short_intervals(denver, power_of):
 
 def test_right_clocks_and_saved_daylight_have_no_steps(denver, rows, powers):
     saved = rows_of([daylight_saving_stamps(powers[2], "America/Denver")], denver.grid)
-    found = infer_block(np.concatenate([rows, saved]), denver)
+    found = infer_generation(np.concatenate([rows, saved]), denver)
     assert found.clock_steps.tolist() == [()] * 5
     assert found.clock_daylight_saving[4] == list(DaylightSaving).index(DaylightSaving.LEFT_IN)
 
@@ -80,4 +80,4 @@ def test_steps_must_explain_the_light_and_no_less_of_the_energy(prepared, powers
 def test_a_short_record_has_no_steps(denver, powers, days):
     rows = rows_of([set_on(powers[0], "2019-01-15", 60)], denver.grid)
     rows[:, 24 * days :] = np.nan
-    assert infer_block(rows, denver).clock_steps[0] == ()
+    assert infer_generation(rows, denver).clock_steps[0] == ()

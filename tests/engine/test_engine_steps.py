@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from sunveil.engine import infer_block, make_sky_table
+from sunveil.engine import infer_generation, make_sky_table
 from sunveil.engine.bright_envelope import points_of, profiles_of
 from sunveil.engine.first_and_last_light import (
     OFFSETS,
@@ -147,7 +147,7 @@ def test_a_step_of_ninety_minutes_is_found_where_the_grid_starts_at_solar_midnig
     day = 120 * 48
     power[day:] = np.roll(power[day:], 3)
     hourly = np.float32(5.0) * power.reshape(-1, 2).mean(axis=1)
-    found = infer_block(hourly[None], make_sky_table(site, TimeGrid(first, 3600, 8760)))
+    found = infer_generation(hourly[None], make_sky_table(site, TimeGrid(first, 3600, 8760)))
     step = found[0].clock_steps[-1]
     assert abs((step.date - dt.date(2019, 5, 1)).days) <= 3
     assert step.offset_minutes == 90.0

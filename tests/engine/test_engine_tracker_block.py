@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 from engine_makers import flags, rows_of
 
-from sunveil.engine import infer_block
+from sunveil.engine import infer_generation
 from sunveil.engine.coarse_search import search
 from sunveil.engine.constants import SystematicErrors
 from sunveil.engine.final_fit import fit_finally
@@ -36,7 +36,7 @@ def tracked_rows(denver, power_of):
 
 @pytest.fixture(scope="module")
 def found(tracked_rows, denver):
-    return infer_block(tracked_rows, denver)
+    return infer_generation(tracked_rows, denver)
 
 
 def test_trackers_are_told_with_their_axis_and_capacity(found):
@@ -82,7 +82,7 @@ def test_a_flat_top_is_not_a_limit_and_a_limit_is_found(found):
 
 def test_each_tracker_of_a_block_is_as_it_is_alone(tracked_rows, denver, found):
     for place in (1, 3):
-        alone = infer_block(tracked_rows[place : place + 1], denver)
+        alone = infer_generation(tracked_rows[place : place + 1], denver)
         assert alone.tracker[0] == found.tracker[place]
         assert alone.dc_capacity_kw[0] == found.dc_capacity_kw[place]
 
@@ -100,7 +100,7 @@ def test_fixed_systems_are_no_trackers(denver, power_of):
         power_of(change=partial(tracking, tracker=Tracker(dual_axis=True))),
         power_of(change=partial(clipped, tracker=Tracker(dual_axis=True), ratio=1.8)),
     ]
-    found = infer_block(rows_of(powers, denver.grid), denver)
+    found = infer_generation(rows_of(powers, denver.grid), denver)
     for place in range(len(powers)):
         assert Flag.TRACKER not in flags(found, place)
         assert found.tracker[place] is None

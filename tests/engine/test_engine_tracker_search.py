@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from engine_makers import PLANES, flags, rows_of
 
-from sunveil.engine import infer_block
+from sunveil.engine import infer_generation
 from sunveil.engine.clock_faults import Laid, _tracked_as_declared
 from sunveil.engine.coarse_search import search
 from sunveil.engine.one_or_two_planes import tracker_likeness
@@ -42,7 +42,7 @@ def test_single_planes_do_not(rows, prepared):
 
 @pytest.mark.parametrize("late", [0, 1])
 def test_a_tracker_keeps_a_right_clock_and_gets_a_wrong_one_repaired(tracked, denver, late):
-    found = infer_block(np.roll(tracked, late, axis=1), denver)
+    found = infer_generation(np.roll(tracked, late, axis=1), denver)
     for place in range(2):
         assert Flag.TRACKER in flags(found, place)
         assert found.clock_offset_minutes[place] == 60.0 * late

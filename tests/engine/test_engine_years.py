@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from oracle import angle_between
 
-from sunveil.engine import InferOptions, infer_block, make_sky_table
+from sunveil.engine import InferOptions, infer_generation, make_sky_table
 from sunveil.engine.bright_envelope import profiles_of
 from sunveil.engine.coarse_search import modelled_power, search
 from sunveil.engine.constants import SystematicErrors
@@ -262,7 +262,7 @@ def test_years_of_several_fits_are_joined_in_their_order():
 
 
 def test_an_inference_tells_what_the_years_say(long, rows):
-    found = infer_block(rows, long.sky)
+    found = infer_generation(rows, long.sky)
     even, spoiled, fading, gap = found.years
     assert [year.first for year in even] == [
         dt.date(2019, 1, 1),

@@ -228,7 +228,7 @@ def test_a_short_record_is_too_little_data(readings, systems_file, tmp_path):
 def test_one_system_that_raises_is_refused_and_its_neighbours_are_not(
     layouts, systems_file, tmp_path, monkeypatch
 ):
-    real = infer_module.infer_any_block
+    real = infer_module.infer_block
 
     def touchy(power, sky, **options):
         # a2 is the second of its cell; only its readings set it off, alone or in a block
@@ -238,7 +238,7 @@ def test_one_system_that_raises_is_refused_and_its_neighbours_are_not(
 
     frame = pd.read_parquet(layouts["files"] / "a2.parquet")
     highest = np.float32(frame["power_kw"].max())
-    monkeypatch.setattr(fleet_part, "infer_any_block", touchy)
+    monkeypatch.setattr(fleet_part, "infer_block", touchy)
     result = infer_fleet(layouts["files"], systems_file, tmp_path / "out")
     assert (result.inferred, result.refused) == (5, 1)
     kind, reason = refusals_of(tmp_path / "out")["a2"]

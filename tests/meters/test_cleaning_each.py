@@ -321,5 +321,5 @@ def test_no_message_tells_a_reading(tmp_path):
 
 
 def test_a_cleaning_nobody_knows_is_refused():
-    with pytest.raises(ParameterError, match="cleaning must be one of record, each"):
+    with pytest.raises(ParameterError, match="`cleaning` must be one of record, each"):
         MeterOptions(cleaning="some")

@@ -523,6 +523,8 @@ def test_two_spacings_are_brought_to_the_longer_one(label, unit, tmp_path):
     path = tmp_path / "a.csv"
     path.write_bytes(text(f"time,power {unit}", rows))
     (record,) = read_meters(path, label=label)
+    (again,) = read_meters(path, label=label, interval_minutes=10)
+    np.testing.assert_array_equal(again.power_kw, record.power_kw)
     assert record.interval_minutes == 10
     lost = (1000 - len(long.times)) // 10
     means = np.delete(short.power.reshape(-1, 10).mean(axis=1), lost)
@@ -531,3 +533,28 @@ def test_two_spacings_are_brought_to_the_longer_one(label, unit, tmp_path):
     assert any("averaged to 10 minutes" in note for note in record.notes)
     assert "option `label`" in refusal(path)
     assert "one spacing" in refusal(path, cleaning="each", label=label)
+
+
+@pytest.mark.parametrize("place", [0, 7, 9])
+@pytest.mark.parametrize("cell", [b"Injectie", b"Afname Dag", b"Tot", b"kWh", b'"', b"9,9;9", b"x"])
+def test_one_meter_of_an_export_changes_no_other(cell, place, tmp_path):
+    header, *rows = EXPORTS["fluvius-nl"].content.splitlines()
+    path = tmp_path / "a.csv"
+    others = [row.replace(b"1SAG", b"2SAG") for row in rows]
+    found = []
+    for own in (rows, [*rows[:50], b";".join(cells(rows[50], place, cell)), *rows[51:]]):
+        path.write_bytes(b"\n".join([header, *own, *others]))
+        for cleaning in ("record", "each"):
+            told = {**SEMICOLONS, "power_unit": "kWh"} if cleaning == "each" else {}
+            refused: list[Any] = []
+            read = read_meters(
+                path, timezone="Europe/Brussels", cleaning=cleaning, refused=refused, **told
+            )
+            found.append([each.power_kw.tobytes() for each in read if each.system_id == "2SAG"])
+    assert found[:2] == found[2:]
+    assert all(len(each) == 1 for each in found)
+
+
+def cells(row: bytes, place: int, cell: bytes) -> list[bytes]:
+    """Return the cells of a row with another one in one place."""
+    return [cell if at == place else each for at, each in enumerate(row.split(b";"))]

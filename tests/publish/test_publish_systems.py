@@ -247,7 +247,7 @@ def test_how_a_systems_days_vote_depends_on_its_own_days_alone(fleet, systems):
         terms = ReleaseTerms.of(Days(1), epsilon, choices=CHOICES)
         frames = {name: frame for part in one.parts(terms) for name, frame, _ in part.scores()}
     assert frames["b1"].choices.votes == 1
-    assert CHOICES.settled(Days(1), epsilon, shared, differenced=False).votes == 2
+    assert CHOICES.resolved(Days(1), epsilon, shared, differenced=False).votes == 2
 
 
 @pytest.mark.parametrize("unit", [Readings(1), Days(1), System()])
@@ -268,8 +268,8 @@ def test_a_frame_shared_by_a_year_scores_a_late_record_as_its_own_frame_does(fle
             if isinstance(each, HeldRecord) and each.number == member.number
         )
     frames = (
-        shared.settled(unit, 1.0, time_grid=member.time_grid),
-        own.settled(unit, 1.0),
+        shared.resolved(unit, 1.0, time_grid=member.time_grid),
+        own.resolved(unit, 1.0),
     )
     ours, theirs = (score_record(each, record, unit) for each in frames)
     if isinstance(unit, System):
@@ -329,7 +329,7 @@ def test_releases_of_records_of_different_lengths_tell_the_rule_by_which_their_d
     with opened(fleet, systems) as one:
         grids = {member.time_grid for member in one.roster.members.values()}
         found = release_systems(one, terms=terms)
-    own = [CHOICES.settled(Days(1), 20.0, grid, differenced=False) for grid in grids]
+    own = [CHOICES.resolved(Days(1), 20.0, grid, differenced=False) for grid in grids]
     assert len({each.thresholds for each in own}) > 1
     for each in found:
         assert each.public["thresholds"] is None

@@ -8,7 +8,7 @@ import pytest
 
 from sunveil.meters import Record, from_pandas
 from sunveil.releases import Choices
-from sunveil.releases.candidate_frame import Frame, frame_of
+from sunveil.releases.candidate_frame import ReleaseFrame, frame_of
 from sunveil.releases.score_kernels import Capacities
 from sunveil.site import Site
 from sunveil.weather import Weather, clearsky
@@ -42,7 +42,7 @@ def record(power: pd.Series) -> Record:
 
 
 @pytest.fixture(scope="session")
-def frame(record: Record, weather: Weather, choices: Choices) -> Frame:
+def frame(record: Record, weather: Weather, choices: Choices) -> ReleaseFrame:
     return frame_of(record, weather, choices)
 
 

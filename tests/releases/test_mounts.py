@@ -11,7 +11,7 @@ from sunveil.errors import ParameterError
 from sunveil.meters import Record, from_pandas
 from sunveil.privacy import Days, Readings, System
 from sunveil.releases import Choices
-from sunveil.releases.candidate_frame import Frame, frame_of
+from sunveil.releases.candidate_frame import ReleaseFrame, frame_of
 from sunveil.releases.prior_and_votes import (
     MountChoices,
     Mounts,
@@ -33,7 +33,7 @@ RIDGE = {(90.0, 30.0, 0.7), (270.0, 30.0, 0.3)}
 
 
 @pytest.fixture(scope="module")
-def mounted(record: Record, weather: Weather) -> Frame:
+def mounted(record: Record, weather: Weather) -> ReleaseFrame:
     """A frame with single planes, pairs and trackers."""
     choices = Choices(step=30.0, capacities=Capacities(1.0, 30.0, 0.05), mounts=FEW)
     return frame_of(record, weather, choices)
@@ -129,7 +129,7 @@ def test_a_pair_gives_what_its_planes_give_together(mounted):
 
 @pytest.mark.parametrize("unit", [Readings(1), Days(1)])
 def test_a_ridge_is_released_as_one(mounted, ridge, unit):
-    own = mounted.settled(unit, 20.0)
+    own = mounted.resolved(unit, 20.0)
     drawn = draw_release(unit_score(own, ridge, unit), own, epsilon=20.0)
     assert {(p.surface_azimuth, p.surface_tilt, p.share) for p in drawn.planes} == RIDGE
     assert drawn.tracker is None
@@ -142,7 +142,7 @@ def test_a_ridge_is_released_as_one(mounted, ridge, unit):
 def test_one_plane_is_released_as_one(mounted, clear_power):
     power = clear_power(210.0, 30.0, dc_capacity_kw=5.0, start="2019-03-10", days=60)
     record = from_pandas(power, label="start", cleaning="each", power_unit="kW")
-    own = mounted.settled(Days(1), 20.0)
+    own = mounted.resolved(Days(1), 20.0)
     drawn = draw_release(unit_score(own, record, Days(1)), own, epsilon=20.0)
     assert [each.to_dict() for each in drawn.planes] == [
         {"surface_azimuth": 210.0, "surface_tilt": 30.0, "share": 1.0}
@@ -168,7 +168,7 @@ def test_pairs_and_trackers_have_their_share_of_the_prior(mounted):
 @pytest.mark.parametrize(("unit", "behind"), [(Readings(1), 6), (Days(1), 2)])
 def test_pairs_and_trackers_stand_behind_by_the_margin(mounted, unit, behind):
     """60 days of 24 hours, half of them by day, or of four votes: 0.8% of each."""
-    own = replace(mounted, choices=replace(mounted.choices, planes=None)).settled(unit, 20.0)
+    own = replace(mounted, choices=replace(mounted.choices, planes=None)).resolved(unit, 20.0)
     offsets = own.offsets()
     singles = len(mounted.mounts.singles)
     assert not offsets[:singles].any()
@@ -181,7 +181,7 @@ def test_neighbours_move_levels_of_pairs_and_trackers_by_no_more_than_the_sensit
 ):
     """Readings that one mount of every kind explains, one and ten of them replaced."""
     rng = np.random.default_rng(5)
-    own = mounted.settled(Readings(1), 1.0)
+    own = mounted.resolved(Readings(1), 1.0)
     ours = unit_score(own, ridge, Readings(1)).levels
     singles, pairs, _ = mounted.mounts.sizes
     moved = np.zeros(len(mounted.mounts), dtype=np.int64)
@@ -208,14 +208,14 @@ def test_neighbours_move_levels_of_pairs_and_trackers_by_no_more_than_the_sensit
     ],
 )
 def test_they_are_candidates_where_a_release_is_worth_enough(unit, epsilon, told):
-    choices = Choices().settled(unit, epsilon, TimeGrid(0, 3600, 365 * 24), differenced=False)
+    choices = Choices().resolved(unit, epsilon, TimeGrid(0, 3600, 365 * 24), differenced=False)
     assert (choices.mounts is not None) is told
 
 
 def test_a_frame_without_them_scores_as_one_that_never_had_them(record, weather, mounted):
     bare = frame_of(record, weather, replace(mounted.choices, mounts=None))
     ours, theirs = (
-        unit_score(each.settled(Days(1), 0.5), record, Days(1))
+        unit_score(each.resolved(Days(1), 0.5), record, Days(1))
         for each in (mounted.of_singles(), bare)
     )
     np.testing.assert_array_equal(ours.levels, theirs.levels)

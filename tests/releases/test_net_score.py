@@ -15,7 +15,7 @@ from sunveil.meters import Record, from_pandas
 from sunveil.privacy import Days, PermuteAndFlip, Readings, System
 from sunveil.privacy.mechanism_audit import audit_exact
 from sunveil.releases import Choices
-from sunveil.releases.candidate_frame import Frame, frame_of
+from sunveil.releases.candidate_frame import ReleaseFrame, frame_of
 from sunveil.releases.release import release
 from sunveil.releases.release_choices import NetChoices
 from sunveil.releases.score_kernels import Capacities
@@ -51,7 +51,7 @@ def record(net: pd.Series) -> Record:
 
 
 @pytest.fixture(scope="module")
-def frame(record: Record, weather: Weather) -> Frame:
+def frame(record: Record, weather: Weather) -> ReleaseFrame:
     return frame_of(record, weather, SMALL)
 
 
@@ -61,14 +61,14 @@ def read(net: pd.Series) -> Record:
     )
 
 
-def changed(frame: Frame, net: pd.Series, days: set[int], value: float) -> Record:
+def changed(frame: ReleaseFrame, net: pd.Series, days: set[int], value: float) -> Record:
     """Return the record with all readings of some solar days replaced."""
     times = net.index.tz_localize(None).to_numpy().astype("datetime64[s]").astype(np.int64)
     solar = (times + round(frame.weather.site.longitude * 240.0)) // 86400
     return read(net.where(~np.isin(solar - solar[0], list(days)), value))
 
 
-def model(frame: Frame) -> NetChoices:
+def model(frame: ReleaseFrame) -> NetChoices:
     assert frame.choices.net is not None
     return frame.choices.net
 
@@ -103,15 +103,15 @@ def test_a_reading_counts_by_the_chance_of_its_load(frame, record):
     """Compare with sums over clearness and base that know no bins of loads."""
     chosen, powers = model(frame), _clear_powers(frame, model(frame))
     power = power_on(frame.time_grid, record)
-    power[frame.lit.nonzero()[0][::7]] = 0.0
+    power[frame.daylight.nonzero()[0][::7]] = 0.0
     table = levels_by_power(frame, power, chosen, by_day=True)
-    weights = base_weights(frame, power, chosen, _days(frame))[_days(frame)[frame.lit]]
+    weights = base_weights(frame, power, chosen, _days(frame))[_days(frame)[frame.daylight]]
     clearness, chances = chosen.clearness(clear_sky=True)
     bases = chosen.bases()[0]
     fine = np.linspace(-10.0, 12.0, 4401)
     tail = np.cumsum(chosen.load_density(fine - bases[:, None])[:, ::-1], axis=1)[:, ::-1] * 0.005
     for t in range(0, len(table), 23):
-        y = power[frame.lit][t]
+        y = power[frame.daylight][t]
         load = clearness * powers[:, None] - y
         logs = np.log(np.where(load > 0.0, load, 1.0))
         dense = np.tensordot(weights[t], chosen.load_density(logs - bases[:, None, None]), 1)
@@ -135,7 +135,7 @@ def test_k_replaced_days_with_their_nights_move_a_level_by_at_most_k_times_its_l
 @pytest.mark.parametrize("value", ANYTHING)
 def test_k_replaced_readings_move_a_level_by_at_most_k_times_its_levels(frame, net, record, value):
     whole = net_score(frame, record, Readings(1))
-    lit = np.flatnonzero(frame.lit)
+    lit = np.flatnonzero(frame.daylight)
     values = net.copy()
     values.iloc[[lit[40], lit[41], lit[200]]] = value
     other = net_score(frame, read(values), Readings(3))
@@ -149,7 +149,7 @@ def test_a_day_can_move_a_level_by_all_that_it_has(frame, record):
 
     def fitting(plane: int) -> np.ndarray:
         power = np.full(frame.time_grid.count, -0.4)
-        power[frame.lit] += 5.0 * shares[plane]
+        power[frame.daylight] += 5.0 * shares[plane]
         return power
 
     one, other = 8, 14
@@ -247,8 +247,8 @@ def test_a_reading_every_two_minutes_moves_a_level_by_no_more_than_it_may():
     times = pd.date_range("2019-06-20", periods=720, freq="2min", tz="UTC")
     whole = pd.Series(20.0, index=times)
     weather = clearsky(Site(60.0, 0.0), "2019-06-18", "2019-06-24")
-    frame = frame_of(read(whole), weather, SMALL).settled(Readings(1), 1.0)
-    lit = frame.lit.nonzero()[0]
+    frame = frame_of(read(whole), weather, SMALL).resolved(Readings(1), 1.0)
+    lit = frame.daylight.nonzero()[0]
     assert len(lit) > 2**16 / 128
     pairs = []
     for first in (250, 506):  # where 128 levels a reading fill 15 bits, and 16
@@ -264,14 +264,14 @@ def test_a_reading_every_two_minutes_moves_a_level_by_no_more_than_it_may():
 
 
 @pytest.fixture(scope="module")
-def german() -> Frame:
+def german() -> ReleaseFrame:
     """Quarters of an hour about both changes of a clock that is 94 minutes ahead of the sun."""
     times = pd.date_range("2019-03-29 22:00", periods=7 * 96, freq="15min", tz="UTC")
     return frame_of(
         read(pd.Series(1.0, index=times)),
         clearsky(Site(51.0, 6.5), "2019-03-25", "2019-04-10"),
         SMALL,
-    ).settled(Days(1), 1.0)
+    ).resolved(Days(1), 1.0)
 
 
 @pytest.mark.parametrize("day", ["2019-03-31", "2019-04-02"])  # the first has 23 hours
@@ -285,7 +285,7 @@ def test_a_civil_day_moves_a_level_by_at_most_the_sensitivity(german, day):
         power, other = fitting(german, 823, 0.4), fitting(german, 823, 0.4)
         twin = fitting(german, int(rng.integers(len(german))), float(rng.choice([0.1, 1.0, 3.0])))
         twin[rng.random(len(twin)) > rng.choice([1.0, 0.5, 0.2])] = math.nan
-        power[before] = other[before] = np.where(german.dark[before], math.nan, twin[before])
+        power[before] = other[before] = np.where(german.night[before], math.nan, twin[before])
         other[civil] = fitting(german, int(rng.integers(len(german))), 0.4)[civil]
         for each in (power, other):
             each[before & civil] = -float(rng.choice([0.05, 0.4, 1.0, 30.0]))
@@ -296,12 +296,12 @@ def test_a_civil_day_moves_a_level_by_at_most_the_sensitivity(german, day):
     assert audit_exact(PermuteAndFlip(1.0), pairs).holds
 
 
-def fitting(frame: Frame, candidate: int, base: float) -> np.ndarray:
+def fitting(frame: ReleaseFrame, candidate: int, base: float) -> np.ndarray:
     """Return readings that one candidate with a constant load explains."""
     clock, plane, capacity = np.unravel_index(candidate, frame.shape)
     logs = frame.profiles[clock][0][plane].astype(float)
     power = np.full(frame.time_grid.count, -base)
-    power[frame.lit] += frame.choices.capacities.values[capacity] * np.exp(
+    power[frame.daylight] += frame.choices.capacities.values[capacity] * np.exp(
         np.where(np.isfinite(logs), logs, -np.inf)
     )
     return power
@@ -311,7 +311,7 @@ def test_short_readings_about_midnight_count_for_nothing(german):
     """Those that are averaged to a quarter belong to a civil day each."""
     times = pd.date_range("2019-03-29 22:00", periods=7 * 288, freq="5min", tz="UTC")
     whole = pd.Series(-0.4, index=times)
-    frame = frame_of(read(whole), german.weather, SMALL).settled(Days(1), 1.0)
+    frame = frame_of(read(whole), german.weather, SMALL).resolved(Days(1), 1.0)
     local = times.tz_convert("Europe/Berlin")
     for hour in (23, 0):  # the last of one day, and the first of the next
         other = whole.where(np.asarray((local.hour != hour) | (local.minute > 12)), -30.0)

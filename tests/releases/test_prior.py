@@ -71,7 +71,7 @@ def test_a_mechanism_takes_offsets_for_a_prior(frame, record):
     epsilon, bare = 0.1, replace(frame, choices=replace(frame.choices, planes=None))
     chances = [
         Exponential(epsilon)
-        .probabilities(unit_score(each.settled(Readings(1), epsilon), record, Readings(1)))
+        .probabilities(unit_score(each.resolved(Readings(1), epsilon), record, Readings(1)))
         .reshape(frame.shape)
         for each in (frame, bare)
     ]
@@ -82,7 +82,7 @@ def test_a_mechanism_takes_offsets_for_a_prior(frame, record):
 
 
 def test_the_offset_is_the_same_for_every_record_and_moves_no_sensitivity(frame, record, changed):
-    settled = frame.settled(Readings(3), 0.2)
+    settled = frame.resolved(Readings(3), 0.2)
     empty = changed(dict.fromkeys(range(len(record.power_kw)), 0.0))
     for each in (record, empty):
         score, count = unit_score(settled, each, Readings(3)), reading_score(settled, each, 3)
@@ -94,10 +94,10 @@ def test_the_offset_is_the_same_for_every_record_and_moves_no_sensitivity(frame,
 
 
 def test_whole_records_and_a_prior_that_is_switched_off_have_no_offset(frame):
-    assert not frame.settled(System(), 1.0).offsets().any()
+    assert not frame.resolved(System(), 1.0).offsets().any()
     off = replace(frame, choices=replace(frame.choices, planes=None))
-    assert not off.settled(Days(1), 0.01).offsets().any()
-    assert frame.settled(Days(1), 0.01).offsets().any()
+    assert not off.resolved(Days(1), 0.01).offsets().any()
+    assert frame.resolved(Days(1), 0.01).offsets().any()
 
 
 @pytest.mark.parametrize(

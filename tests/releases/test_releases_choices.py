@@ -65,7 +65,7 @@ def test_the_axes_of_whole_records_wrap_in_azimuth_only_and_span_all_capacities(
 
 def test_there_are_as_many_votes_as_thresholds():
     assert Choices(thresholds=(0.3, 0.5, 0.7), fewest=4).votes == 3
-    with pytest.raises(ParameterError, match="settle the frame"):
+    with pytest.raises(ParameterError, match="resolve the frame"):
         _ = Choices().votes
 
 
@@ -86,7 +86,7 @@ def test_how_days_vote_depends_on_what_the_release_is_worth(
     unit, epsilon, days, differenced, votes
 ):
     grid = TimeGrid(0, 900, days * 96)
-    settled = Choices().settled(unit, epsilon, grid, differenced=differenced)
+    settled = Choices().resolved(unit, epsilon, grid, differenced=differenced)
     assert settled.votes == votes
     reached = 3 if differenced else 1
     assert settled.levels_per_nat == pytest.approx(2 * unit.k * votes * reached / epsilon)
@@ -94,15 +94,15 @@ def test_how_days_vote_depends_on_what_the_release_is_worth(
 
 def test_what_was_chosen_by_hand_stays_chosen():
     mine = Choices(thresholds=(0.6,), fewest=2, planes=None, mounts=None)
-    assert mine.settled(Days(1), 5.0, YEAR, differenced=False) == mine
-    partly = Choices(thresholds=(0.6, 0.8)).settled(Days(1), 0.1, YEAR, differenced=False)
+    assert mine.resolved(Days(1), 5.0, YEAR, differenced=False) == mine
+    partly = Choices(thresholds=(0.6, 0.8)).resolved(Days(1), 0.1, YEAR, differenced=False)
     assert partly.ballot == ((0.6, 0.8), 3)
 
 
 def test_readings_need_no_votes_and_whole_records_no_prior():
-    readings = Choices().settled(Readings(2), 0.1, YEAR, differenced=True)
+    readings = Choices().resolved(Readings(2), 0.1, YEAR, differenced=True)
     assert (readings.thresholds, readings.levels_per_nat) == (None, pytest.approx(80.0))
-    whole = Choices().settled(System(), 1.0, YEAR, differenced=False)
+    whole = Choices().resolved(System(), 1.0, YEAR, differenced=False)
     assert whole == Choices(mounts=None)
 
 
@@ -111,7 +111,7 @@ def test_choices_tell_by_which_rule_days_vote():
     assert (told["thresholds"], told["fewest"]) == (None, None)
     assert [rule["worth"] for rule in told["votes_by_worth"]] == [0.0, 0.25, 0.5, 0.7]
     assert told["planes_prior"] == PlanePrior().to_dict()
-    settled = Choices().settled(Days(1), 0.3, YEAR, differenced=False).to_dict()
+    settled = Choices().resolved(Days(1), 0.3, YEAR, differenced=False).to_dict()
     assert (settled["thresholds"], settled["fewest"]) == ([0.3, 0.5], 4)
     assert "votes_by_worth" not in settled
     assert settled["levels_per_nat"] == pytest.approx(4 / 0.3)

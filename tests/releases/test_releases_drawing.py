@@ -37,7 +37,7 @@ def frame(golden_site, record):
 def test_a_score_is_drawn_from_by_the_mechanism_of_its_unit(
     frame, record, unit, exponential, name, kind
 ):
-    settled = frame.settled(unit, 3.0)
+    settled = frame.resolved(unit, 3.0)
     scored = score_record(settled, record, unit)
     assert isinstance(scored, kind)
     drawn = draw_release(scored, settled, epsilon=3.0, exponential=exponential)

@@ -108,7 +108,7 @@ def test_a_missing_first_or_last_day_leaves_every_score_as_it_was(
 
 
 def test_every_day_is_one_solar_day(frame):
-    times = frame.time_grid.times[frame.lit].astype(np.int64)
+    times = frame.time_grid.times[frame.daylight].astype(np.int64)
     solar = (times + round(frame.weather.site.longitude * 240.0)) // DAY
     assert frame.days[0] == 0
     assert frame.days[-1] == len(times)
@@ -147,13 +147,13 @@ def test_readings_of_times_of_civil_midnights_count_for_nothing(choices, minutes
     hours = (frame.time_grid.starts + 20 * 240) % DAY / 3600.0
     step = minutes / 60.0
     near = (hours < 1.0 + step) | (hours + step > 24.0 - 3.5)
-    assert not (frame.lit | frame.dark)[near].any()
-    assert frame.lit[~near].all()
+    assert not (frame.daylight | frame.night)[near].any()
+    assert frame.daylight[~near].all()
 
 
 def test_missing_readings_agree_with_nothing(frame, changed):
     found = frame.readings(changed(keep=slice(100, 200)))
-    assert len(found) == frame.lit.sum()
+    assert len(found) == frame.daylight.sum()
     assert np.isneginf(found).sum() > 0.8 * len(found)
     assert np.isfinite(found).any()
 

@@ -14,7 +14,7 @@ from sunveil.meters.record import prepared
 from sunveil.privacy import Days, Readings, System
 from sunveil.privacy.guarantees import reach
 from sunveil.releases import Choices
-from sunveil.releases.candidate_frame import Frame, frame_of
+from sunveil.releases.candidate_frame import ReleaseFrame, frame_of
 from sunveil.releases.score_kernels import Capacities, Tolerance
 from sunveil.releases.scores import day_score, placement, reading_score, unit_score
 from sunveil.site import Site
@@ -193,7 +193,7 @@ def test_short_intervals_of_a_register_stay_differences(record):
 
 
 @pytest.fixture(scope="module")
-def bright_night() -> Frame:
+def bright_night() -> ReleaseFrame:
     """Hours under a sun that never sets, whose civil day begins three hours before midnight."""
     times = np.arange("2019-06-18", "2019-06-25", dtype="datetime64[h]").astype("datetime64[s]")
     choices = Choices(
@@ -219,8 +219,8 @@ def test_where_the_sun_shines_at_midnight_a_civil_day_moves_no_votes_but_its_own
     if (ahead == -1 and hours == 25) or (ahead == 3 and hours == 23):
         ahead += 1 if hours == 25 else -1  # no clock is set beyond
     flat = int(np.argmin(frame.grid.surface_tilt))
-    full = 5.0 * np.exp(np.where(frame.lit, 0.0, -np.inf))
-    full[frame.lit] *= np.exp(frame.profiles[0][0][flat].astype(np.float64))
+    full = 5.0 * np.exp(np.where(frame.daylight, 0.0, -np.inf))
+    full[frame.daylight] *= np.exp(frame.profiles[0][0][flat].astype(np.float64))
     base = Record("a", frame.time_grid.times, full, 60.0)
     begin = 3 * 24 - ahead + stamped
     moves = []

@@ -179,7 +179,7 @@ def test_a_disabled_account_is_out_at_once_with_its_tokens_until_it_is_enabled(r
     running.service.tokens.forget(token.split("_")[1])
     assert page.get("/analyst").status_code == 303
     assert api.get("/me").status_code == 401
-    assert "may not use it" in api.get("/me").json()["detail"]
+    assert "may no longer use it" in api.get("/me").json()["detail"]
     refused = log_in(running, "ivy", side="analyst").answer
     assert "This account is disabled" in refused.text
     assert "disabled" not in log_in(running, "ivy", "wrong", side="analyst").answer.text

@@ -1,15 +1,17 @@
 from __future__ import annotations
 
 import io
-import json
 import shutil
+import sys
 import tarfile
 import threading
 import time
+from contextlib import closing
 from itertools import count
 
 import httpx
 import pytest
+from curator_makers import write_fleet
 from service_makers import add_dataset, key, new_curator, new_token, quick_settings
 from sqlalchemy import text
 
@@ -18,6 +20,8 @@ from sunveil.errors import LedgerConflict, LedgerError, SunveilError
 from sunveil.ledger import Ledger
 from sunveil.service.app import open_service
 from sunveil.service.backup import back_up_service, restore_service
+from sunveil.service.curator.datasets import DatasetForm, add_folder
+from sunveil.service.curator.inference import infer_now, job_id, jobs_of
 from sunveil.service.store.accounts import token_rows
 from sunveil.service.store.database import sessions
 from sunveil.service.store.datasets import change_served, find_served
@@ -71,7 +75,7 @@ def test_a_backup_under_load_comes_back_with_every_charge_and_no_token(
     (settings.data / "own").mkdir()
     (settings.data / "own" / "meters.csv").write_text("kept as it is")
     with running.service.store.changing() as connection:
-        change_served(connection, "roofs", meters=str(settings.data / "own" / "meters.csv"))
+        change_served(connection, "roofs", meters="../../own/meters.csv")
     load = Load(running.base, token)
     wait_for(load, 5)
     before = list(load.answers)
@@ -97,9 +101,10 @@ def test_a_backup_under_load_comes_back_with_every_charge_and_no_token(
     with again.service.store.reading() as connection:
         assert connection.execute(sessions.select()).all() == []
         assert sum(row.revoked is None for row in token_rows(connection)) == 1
-        meters = find_served(connection, "roofs").meters
-    assert meters == str(new.data / "own" / "meters.csv")
-    assert (new.data / "own" / "meters.csv").read_text() == "kept as it is"
+        meters = find_served(connection, "roofs")
+    found = meters.path(again.service.settings.datasets) / str(meters.meters)
+    assert found.resolve() == (new.data / "own" / "meters.csv").resolve()
+    assert found.read_text() == "kept as it is"
     assert all(each.stat().st_mode & 0o077 == 0 for each in new.data.rglob("*"))
 
 
@@ -176,17 +181,24 @@ def test_a_restore_overwrites_nothing_and_takes_no_damaged_backup(backed_up, tmp
     assert not (tmp_path / "evil").exists()
 
 
-def test_work_that_was_cut_short_can_be_taken_up_in_the_new_folder(backed_up, tmp_path):
-    service, _ = backed_up
-    job = service.settings.data / "jobs" / "infer-roofs"
-    job.mkdir(parents=True)
-    old = str(service.settings.data)
-    stored = {"kind": "infer", "about": "roofs", "made_at": 0.0, "runs": 1}
-    stored["command"] = ["python", "-m", "sunveil", "infer", f"{old}/datasets/roofs/meters"]
-    (job / "job.json").write_text(json.dumps(stored))
-    out = tmp_path / "with-work.tar"
-    back_up_service(service.settings, out)
+def test_a_folder_on_the_server_and_its_inference_go_on_in_the_new_folder(tmp_path):
+    """The store names files from the data folder, and a job's command is made when it is run."""
+    settings = quick_settings(tmp_path / "data")
+    service = open_service(settings)
+    write_fleet(settings.data / "utility", 3, days=40)
+    form = DatasetForm("Roofs", "", {})
+    add_folder(service, form, meters="utility/readings.parquet", systems="utility/systems.csv")
+    jobs_of(service).start(
+        job_id("roofs"), [sys.executable, "-c", "raise SystemExit(1)"], kind="infer", about="roofs"
+    )
+    while not jobs_of(service).get(job_id("roofs")).state.over:
+        time.sleep(0.05)
+    out = tmp_path / "backup.tar"
+    back_up_service(settings, out)
+    service.close()
+    shutil.rmtree(settings.data)
     new = quick_settings(tmp_path / "new")
     restore_service(out, new)
-    moved = json.loads((new.data / "jobs" / "infer-roofs" / "job.json").read_text())
-    assert moved["command"][-1] == f"{new.data}/datasets/roofs/meters"
+    with closing(open_service(new)) as moved:
+        assert str(settings.data) not in (new.data / "sunveil.db").read_bytes().decode("latin-1")
+        assert (infer_now(moved, "roofs").state, infer_now(moved, "roofs").systems) == ("ready", 3)

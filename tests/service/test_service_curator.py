@@ -43,7 +43,7 @@ from sunveil.service.curator.inference import (
     update_state,
 )
 from sunveil.service.curator.system_fit import fit_days, row_findings
-from sunveil.service.settings import MEGABYTE
+from sunveil.service.settings import MEGABYTE, ReadingLimits
 from sunveil.service.store.datasets import READING_FIELDS, Served, add_served, find_served
 from sunveil.service.upload_checks import meter_options
 
@@ -214,7 +214,7 @@ def test_a_dataset_is_added_by_naming_a_folder_which_stays_where_it_is(with_fold
     answer = name_folder(client, "utility/2025")
     assert answer.headers["location"] == "/curator/datasets/named"
     made = served_of(with_folder, "named")
-    assert made.meters == str(readings)
+    assert made.path(with_folder.service.settings.datasets, made.meters) == readings
     assert made.extra["options"] == {"timezone": "UTC"}
     removed = post(client, "/curator/datasets/named/remove", page="/curator/datasets/named")
     assert removed.headers["location"] == "/curator"
@@ -981,3 +981,33 @@ def test_the_fit_of_a_system_is_computed_from_its_readings(serve, clear_power, g
     ]
     with pytest.raises(SourceError, match="not there any more"):
         fit_days(service, made, {"system_id": "other", **ROW})
+
+
+def test_readings_that_exceed_the_memory_end_in_a_sentence_without_infer_now(start):
+    running = start(reading=ReadingLimits(memory=700 * MEGABYTE))
+    rows = 1_000_000
+    schema = pa.schema(
+        [("system_id", pa.string()), ("time", pa.timestamp("us")), ("power_kw", pa.float32())]
+    )
+    times = pa.array(np.arange(rows) * 60_000_000 + 1_546_300_800_000_000)
+    folder = running.service.settings.data / "long"
+    folder.mkdir()
+    with pq.ParquetWriter(
+        folder / "readings.parquet",
+        schema,
+        use_dictionary=["system_id", "power_kw"],
+        column_encoding={"time": "DELTA_BINARY_PACKED"},
+    ) as writer:
+        for number in range(30):
+            columns = [pa.array([f"s{number}"] * rows), times.cast(pa.timestamp("us"))]
+            writer.write_table(pa.table([*columns, pa.array(np.ones(rows, "f4"))], schema=schema))
+    listed = "".join(f"s{number},40,-105\n" for number in range(30))
+    (folder / "systems.csv").write_text(f"system_id,latitude,longitude\n{listed}")
+    client = login(running)
+    answer = name_folder(client, "long/readings.parquet", "long/systems.csv")
+    page = answer.headers["location"]
+    wait_for(lambda: client.get(f"{page}/preview").json()["state"] != "running")
+    text = text_of(client.get(page))
+    assert "takes more than the 700 MB of memory" in text
+    assert "Infer now" not in text
+    assert post(client, f"{page}/infer", page=page).status_code == 409

@@ -7,7 +7,7 @@ import re
 import pytest
 from service_makers import PASSWORD, key, new_curator, post
 
-from sunveil.service.audit_log import record_event
+from sunveil.service.authentication import record_event
 from sunveil.service.context import Metrics
 from sunveil.service.health_and_metrics import (
     ACCESS,

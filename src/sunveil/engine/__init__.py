@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from sunveil._lazy import lazy_names
 
 if TYPE_CHECKING:
-    from sunveil.engine.infer import infer_any_block, infer_block
+    from sunveil.engine.infer import infer_block, infer_generation
     from sunveil.engine.net_meters import infer_net_block
     from sunveil.engine.sky_tables import SkyTable, make_sky_table
     from sunveil.estimates.estimates_table import Estimates
@@ -20,8 +20,8 @@ __all__ = [
     "Estimates",
     "InferOptions",
     "SkyTable",
-    "infer_any_block",
     "infer_block",
+    "infer_generation",
     "infer_net_block",
     "make_sky_table",
     "reason",
@@ -31,8 +31,8 @@ __getattr__ = lazy_names(
     __name__,
     {
         "sunveil.engine.infer": (
-            "infer_any_block",
             "infer_block",
+            "infer_generation",
         ),
         "sunveil.engine.net_meters": ("infer_net_block",),
         "sunveil.engine.sky_tables": (

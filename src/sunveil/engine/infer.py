@@ -154,7 +154,7 @@ MOST_TO_POLE = 15.0
 
 
 @checked
-def infer_block(
+def infer_generation(
     power: Matrix,
     sky: SkyTable,
     *,
@@ -163,27 +163,7 @@ def infer_block(
     label_known: bool = True,
     places: Places | None = None,
 ) -> Estimates:
-    """Infer every system of a block.
-
-    Parameters
-    ----------
-    power
-        Readings on ``sky.grid``, NaN where there is none, shape (systems, intervals). [kW]
-    sky
-        The sky that they saw.
-    options
-        What is assumed and done.
-    timezone
-        The clock that the stamps were declared to be on, whose daylight saving counts.
-    label_known
-        Whether somebody said which instant of its interval a stamp names.
-    places
-        Where the systems stand, when that is not the sky's own place.
-
-    Privacy
-    -------
-    None: estimates are as private as the readings.
-    """
+    """Infer every system of a block as generation alone."""
     prepared = prepare(sky, options or InferOptions())
     out = not_inferred(np.full(len(power), NO_WEATHER), np.zeros(len(power), dtype=np.int32))
     size = max(1, CHUNK // sky.grid.count)
@@ -399,7 +379,7 @@ Matrix = NDArray[np.float32]
 
 
 @checked
-def infer_any_block(
+def infer_block(
     power: Matrix,
     sky: SkyTable,
     *,
@@ -410,9 +390,32 @@ def infer_any_block(
     label_known: bool = True,
     places: Places | None = None,
 ) -> Estimates:
-    """Infer every system of a block, and as net meters those that count only what is left over."""
-    # None: estimates are as private as the readings.
-    infer_all = infer_net_block if net else infer_block
+    """Infer every system of a block.
+
+    Parameters
+    ----------
+    power
+        Readings on ``sky.grid``, NaN where there is none, shape (systems, intervals). [kW]
+    sky
+        The sky over the same grid.
+    net
+        Whether the meters count generation less load; meters of exports alone are detected.
+    options
+        Assumptions and switches of the inference.
+    timezone
+        The declared clock of the timestamps; its dates of daylight saving are used.
+    label
+        Which instant of its interval a timestamp marks.
+    label_known
+        Whether that label was declared.
+    places
+        Places of the systems; that of the sky when left out.
+
+    Privacy
+    -------
+    None: estimates are as private as the readings.
+    """
+    infer_all = infer_net_block if net else infer_generation
     found = infer_all(
         power, sky, options=options, timezone=timezone, label_known=label_known, places=places
     )
@@ -508,7 +511,7 @@ def compile_kernels(say: Callable[[str], None] | None = None, *, net: bool = Tru
         numbers = prepare(sky, options).numbers
         power[:, sky.slot[: sky.usable]] = profiles_of(sky.sheet, plane, numbers)[0, : sky.usable]
         power[1] = np.roll(power[1], 2)
-        infer_block(power, sky, options=options)
+        infer_generation(power, sky, options=options)
         if net:
             infer_net_block(power[:1] - np.float32(0.1), sky, options=options)
         nothing = np.zeros(sky.sheet.shape[0] * sky.sheet.shape[2], dtype=np.float32)

@@ -137,7 +137,7 @@ class BlockFrame:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Matrix:
+class Block:
     """Systems on one frame."""
 
     frame: BlockFrame  # intervals, clock and label
@@ -145,9 +145,9 @@ class Matrix:
     power: Power  # [kW] one row each, NaN where there is no reading
 
 
-def usual_matrices(
+def usual_blocks(
     survey: Survey, values: NDArray[np.float32], context: RunContext
-) -> tuple[list[Matrix], NDArray[np.int32]]:
+) -> tuple[list[Block], NDArray[np.int32]]:
     """Return the systems whose records need no second look, and the numbers of the others."""
     count = len(survey)
     needs_review = survey.needs_review[:count].copy()
@@ -155,7 +155,7 @@ def usual_matrices(
     step = survey.step[:count]
     needs_review |= (step < 60) | (step > 3600) | (step % 60 != 0)
     frames, frame_of = _frames(survey, needs_review, context)
-    matrices = []
+    blocks = []
     columns, negate = context.job.source.columns, context.job.reading.negate
     runs = survey.runs
     members = [np.flatnonzero(frame_of == number) for number in range(len(frames))]
@@ -177,10 +177,8 @@ def usual_matrices(
         odd = inspect(power, frame.axis, net=frame.net, sign_known=negate)
         wrong = needs_review[local].astype(bool) | odd
         needs_review[local[wrong]] = 1
-        matrices.append(
-            Matrix(frame, found[local[~wrong]], power[~wrong] if wrong.any() else power)
-        )
-    return matrices, np.sort(found[needs_review.astype(bool)])
+        blocks.append(Block(frame, found[local[~wrong]], power[~wrong] if wrong.any() else power))
+    return blocks, np.sort(found[needs_review.astype(bool)])
 
 
 def _frames(
@@ -249,12 +247,12 @@ def _factor(unit: Unit, step: int, *, negate: bool) -> float:
     return (-unit.kilo if negate else unit.kilo) / hours
 
 
-def record_matrices(records: Sequence[tuple[int, Record]], context: RunContext) -> list[Matrix]:
-    """Return records that the reader of single files made, as matrices."""
+def record_blocks(records: Sequence[tuple[int, Record]], context: RunContext) -> list[Block]:
+    """Return records that the reader of single files made, as blocks."""
     together: dict[BlockFrame, list[tuple[int, Record]]] = {}
     for number, record in records:
         together.setdefault(_record_frame(record, context), []).append((number, record))
-    matrices = []
+    blocks = []
     for frame, members in together.items():
         members.sort(key=lambda each: (int(context.cells.of[each[0]]), each[0]))
         power = np.full((len(members), frame.axis.count), np.nan, dtype=np.float32)
@@ -262,8 +260,8 @@ def record_matrices(records: Sequence[tuple[int, Record]], context: RunContext) 
             starts = record.times.astype("M8[s]").view(np.int64)
             power[row, (starts - frame.axis.first) // frame.axis.step] = record.power_kw
         numbers = np.array([number for number, _ in members], dtype=np.int32)
-        matrices.append(Matrix(frame, numbers, power))
-    return matrices
+        blocks.append(Block(frame, numbers, power))
+    return blocks
 
 
 def _record_frame(record: Record, context: RunContext) -> BlockFrame:

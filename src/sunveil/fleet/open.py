@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from sunveil._extras import optional_package
 from sunveil.errors import MeterError, SunveilError, log_unforeseen
 from sunveil.estimates.inference_options import InferOptions
-from sunveil.fleet.blocks import Matrix, record_matrices, usual_matrices
+from sunveil.fleet.blocks import Block, record_blocks, usual_blocks
 from sunveil.fleet.duckdb_reader import (
     DAMAGE,
     NO_TIME,
@@ -241,7 +241,7 @@ class Fleet:
             found = list(_rows(paths, self.context, part)) if paths else []
         yield from found
 
-    def blocks(self, part: Part) -> Iterator[Matrix | RefusedSystem]:
+    def blocks(self, part: Part) -> Iterator[Block | RefusedSystem]:
         """Yield the systems of a part on common grids, or why there is no record of one."""
         # None: for inference. A rule that looks at a whole record lets one reading change others,
         # which the sensitivity of a release does not count.
@@ -270,9 +270,9 @@ class Fleet:
         if context.job.source.columns.taken is not None:
             # which of two columns counts depends on the meter, and is decided record by record
             survey.needs_review[: len(survey)] |= ~context.systems.generation[found]
-        matrices, others = usual_matrices(survey, values, context)
-        while matrices:  # each is let go once it is used
-            yield matrices.pop(0)
+        blocks, others = usual_blocks(survey, values, context)
+        while blocks:  # each is let go once it is used
+            yield blocks.pop(0)
         unusual = [context.names[number] for number in others]
         yield from _as_blocks(_records_of(paths, unusual, context), context)
 
@@ -423,7 +423,7 @@ def _held(
 
 def _as_blocks(
     found: Iterator[HeldRecord | RefusedSystem], context: RunContext
-) -> Iterator[Matrix | RefusedSystem]:
+) -> Iterator[Block | RefusedSystem]:
     """Yield refusals as they come, then the records as blocks."""
     records: list[tuple[int, Record]] = []
     for each in found:
@@ -431,9 +431,9 @@ def _as_blocks(
             yield each
         else:
             records.append((each.number, each.record))
-    matrices = record_matrices(records, context)
-    while matrices:
-        yield matrices.pop(0)
+    blocks = record_blocks(records, context)
+    while blocks:
+        yield blocks.pop(0)
 
 
 def _surveyed(

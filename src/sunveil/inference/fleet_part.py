@@ -17,7 +17,7 @@ import pyarrow.parquet as pq
 
 from sunveil._options import instance
 from sunveil.engine.clock_faults import repaired
-from sunveil.engine.infer import infer_any_block
+from sunveil.engine.infer import infer_block
 from sunveil.engine.plausibility import flag_units
 from sunveil.engine.sky_tables import SkyTable, make_sky_table
 from sunveil.errors import MeterError, SunveilError, TooLittleData, WeatherError, log_unforeseen
@@ -32,7 +32,7 @@ from sunveil.estimates.inference_options import InferOptions, Method, Search
 from sunveil.estimates.planes_and_intervals import VAGUEST
 from sunveil.fleet.blocks import (
     MARGIN,
-    Matrix,
+    Block,
     record_span,
 )
 from sunveil.fleet.duckdb_reader import DAMAGE
@@ -251,7 +251,7 @@ def finished(job: FleetJob, part: Part) -> PartResult | None:
 
 
 def infer_systems(
-    block: Matrix,
+    block: Block,
     names: Sequence[str],
     sky: SkyTable,
     options: InferOptions,
@@ -261,7 +261,7 @@ def infer_systems(
     # One bad system never stops the others: it is found by inferring each alone.
     frame = block.frame
     try:
-        found = infer_any_block(
+        found = infer_block(
             block.power,
             sky,
             net=frame.net,
@@ -277,7 +277,7 @@ def infer_systems(
             return
         for row in range(len(names)):
             alone = slice(row, row + 1)
-            own = Matrix(frame, block.systems[alone], block.power[alone])
+            own = Block(frame, block.systems[alone], block.power[alone])
             here = None if places is None else places.take(np.array([row]))
             yield from infer_systems(own, names[alone], sky, options, here)
         return
@@ -304,14 +304,14 @@ def as_refusal(name: str, error: Exception) -> SunveilError:
     return refused
 
 
-def infer_cells(block: Matrix, context: RunContext) -> Iterator[Estimates | RefusedSystem]:
+def infer_cells(block: Block, context: RunContext) -> Iterator[Estimates | RefusedSystem]:
     """Yield the estimates of a block, cell by cell, and the systems that have none."""
     code = context.cells.of[block.systems]
     if not len(code):
         return
     edges = np.flatnonzero(np.r_[True, code[1:] != code[:-1], True])
     for start, end in pairwise(edges.tolist()):
-        own = Matrix(block.frame, block.systems[start:end], block.power[start:end])
+        own = Block(block.frame, block.systems[start:end], block.power[start:end])
         names = [context.names[number] for number in own.systems]
         try:
             cell = int(code[start])

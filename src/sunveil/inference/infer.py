@@ -29,7 +29,7 @@ from sunveil.estimates.planes_and_intervals import (
     Assumptions,
     ClockFinding,
 )
-from sunveil.fleet.blocks import BlockFrame, Matrix, grid_of, on_grid
+from sunveil.fleet.blocks import Block, BlockFrame, grid_of, on_grid
 from sunveil.inference.fleet_part import SiteSkies, as_refusal, by_paper, infer_systems
 from sunveil.meters.dataframes import frame_of, record_of, systems_of_frame
 from sunveil.meters.reading_options import MeterKeywords, MeterOptions
@@ -79,7 +79,7 @@ def _infer_batch(
         sky = skies.over(frame.axis)
     except Exception as error:
         return [as_refusal(name, error) for name in names]
-    block = Matrix(frame, np.arange(len(records), dtype=np.int32), on_grid(records, frame.axis))
+    block = Block(frame, np.arange(len(records), dtype=np.int32), on_grid(records, frame.axis))
     out: dict[int, Estimate | SunveilError] = {}
     for found in infer_systems(block, names, sky, options):
         if not isinstance(found, Estimates):

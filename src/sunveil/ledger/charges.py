@@ -159,11 +159,11 @@ def debit_analyst(connection: Connection, row: Row[Any], *, analyst: str, cost: 
     refuse(cost, found.share - found.spent)
 
 
-def refuse(cost: int, left: int, *, whose: str = "") -> NoReturn:
+def refuse(cost: int, left: int, *, where: str = "") -> NoReturn:
     """Refuse a cost that is more than what is left."""
     left = max(left, 0)
     raise BudgetExceeded(
-        f"this would spend {from_nano(cost):.9g}, and {from_nano(left):.9g} is left{whose}; ask for"
+        f"this would spend {from_nano(cost):.9g}, and {from_nano(left):.9g} is left{where}; ask for"
         " less or not at all",
         requested=from_nano(cost),
         remaining=from_nano(left),
@@ -209,10 +209,10 @@ def _check_first(
     if not nameless or not (known or connection.execute(of_row.limit(1)).first()):
         return
     there = set(connection.execute(of_row).scalars())
-    strange = [home for home in nameless if account_of(row.name, home.system_id) not in there]
-    if strange:
+    unknown = [home for home in nameless if account_of(row.name, home.system_id) not in there]
+    if unknown:
         raise ParameterError(
-            f"{len(strange)} of the systems are not registered in {row.name!r}, and a new name is"
+            f"{len(unknown)} of the systems are not registered in {row.name!r}, and a new name is"
             " not a new household; register them with sunveil dataset households, in a table or by"
             " --add"
         )
@@ -278,8 +278,8 @@ def _accounts(
     connection: Connection, row: Row[Any], fresh: Mapping[str, SystemHome]
 ) -> Iterator[tuple[int, str, str]]:
     """Yield dataset, account and name of new systems, and of their accounts that nobody has."""
-    # A dataset whose systems were charged and never registered has accounts alone: a system of the
-    # same id is found there by its account.
+    # A dataset with systems that were charged and never registered has accounts alone: a system of
+    # the same id is found there by its account.
     linked = (members.c.dataset_id == accounts.c.dataset_id) & (
         members.c.system == accounts.c.system
     )
@@ -379,7 +379,7 @@ def _rows_of(connection: Connection, names: Select[str]) -> list[str]:
 
 
 def _check_promises(connection: Connection, row: Row[Any], promise: Promise) -> None:
-    """Refuse households under promises whose losses cannot be added up."""
+    """Refuse households under promises with losses that cannot be added up."""
 
     def what(each: Promise) -> tuple[Any, ...]:
         return unit_name(each.unit), each.measure, set(each.conditional)
@@ -387,8 +387,8 @@ def _check_promises(connection: Connection, row: Row[Any], promise: Promise) -> 
     for other in connection.execute(select(datasets).where(sharing(row))):
         if what(promise_of(other)) != what(promise):
             raise ParameterError(
-                f"a household is in {row.name!r} and in {other.name!r}, whose promises differ in"
-                " unit, in having a delta or in what they allow, so that their losses cannot be"
+                f"a household is in {row.name!r} and in {other.name!r}, and their promises differ"
+                " in unit, in having a delta or in what they allow, so that their losses cannot be"
                 " added up; promise the same in both"
             )
 
@@ -480,7 +480,7 @@ def _debit_households(
             if household_spending(connection, row, some, squared=squared).within(held) < 0:
                 saved.rollback()
                 before = household_spending(connection, row, some, squared=squared)
-                refuse(cost * meters, before.within(held), whose=SHARED)
+                refuse(cost * meters, before.within(held), where=SHARED)
     except BudgetExceeded as error:
         _refuse_until(error, promise, year)
         raise

@@ -87,7 +87,7 @@ class LedgerReader:
     # -- datasets and analysts
 
     def withdrawn(self) -> list[str]:
-        """Return the datasets whose promise was withdrawn, sorted by name."""
+        """Return the datasets with a withdrawn promise, sorted by name."""
         closed = select(datasets.c.name).join(entries, entries.c.dataset_id == datasets.c.id)
         with reading(self._engine) as connection:
             found = connection.execute(closed.where(entries.c.kind == "withdrawn"))
@@ -106,7 +106,7 @@ class LedgerReader:
             return [as_dataset(connection, row) for row in rows]
 
     def names(self) -> list[str]:
-        """Return the names of all datasets, also of those whose promise cannot be read."""
+        """Return the names of all datasets, also where the promise cannot be read."""
         with reading(self._engine) as connection:
             return list(
                 connection.execute(select(datasets.c.name).order_by(datasets.c.name)).scalars()
@@ -136,7 +136,7 @@ class LedgerReader:
     @checked
     def pending(self, dataset: str, question: Question) -> int | None:
         """Return the place of a charge that was paid for a question and has no answer."""
-        # Whoever asks the question draws on it, whoever paid it.
+        # Any later question draws on it, no matter who paid it.
         with reading(self._engine) as connection:
             row, digest = find_row(connection, dataset), question.digest(dataset)
             if kept_answer(connection, row, digest) is not None:
@@ -181,7 +181,7 @@ class LedgerReader:
 
     @checked
     def members(self, dataset: str) -> list[dict[str, Any]]:
-        """Return the registered systems of a dataset and whose they are, as digests."""
+        """Return the registered systems of a dataset and their households, as digests."""
         with reading(self._engine) as connection:
             return member_rows(connection, find_row(connection, dataset))
 
@@ -286,9 +286,9 @@ class Ledger(LedgerReader):
     def register(
         self, dataset: str, systems: Iterable[SystemHome | str], *, add: bool = False
     ) -> None:
-        """Register the systems of a dataset, and whose they are, before they are published.
+        """Register the systems of a dataset and their households, before they are published.
 
-        What is registered already stays as it is. The first call registers whoever is named; a
+        What is registered already stays as it is. The first call registers all that are named; a
         later one takes a further system only with its household's key.
 
         Parameters

@@ -252,9 +252,9 @@ accounts = Table(
 )
 
 
-# Which systems a dataset has, and whose they are: the account, a digest of the id that is the same
+# Systems and households of a dataset: the account, a digest of the id that is the same
 # in all datasets, the household, and the entry that registered it. That of another dataset stands
-# in for a dataset whose systems were charged and never registered.
+# in for a dataset with systems that were charged and never registered.
 members = Table(
     "members",
     metadata,

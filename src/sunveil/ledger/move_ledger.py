@@ -129,13 +129,13 @@ class _Move:
     # -- the new place
 
     def _copy(self, old: Connection) -> None:
-        """Copy everything in one transaction, held against the old ledger's marks."""
+        """Copy everything in one transaction, checked by the old ledger's marks."""
         known = set(inspect(old).get_table_names())
         present = [group for group in self._groups if group.is_made(old)]
         for group in present:
             group.check_version(old)
-        strange = known - {name for group in present for name in group.metadata.tables}
-        if strange:
+        unknown = known - {name for group in present for name in group.metadata.tables}
+        if unknown:
             raise LedgerError(
                 f"the database {location_of(self._old)} holds tables of something else; move those"
                 " first"

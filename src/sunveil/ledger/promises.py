@@ -37,7 +37,7 @@ HOUSEHOLD, METER = "household", "meter"
 
 @dataclass(frozen=True, slots=True, repr=False)
 class SystemHome:
-    """A system, and whose it is: its keys in the form of :mod:`sunveil.household_keys`."""
+    """A system and its household: its keys in the form of :mod:`sunveil.household_keys`."""
 
     system_id: str  # the curator's name of the system
     household: str | None = None  # the curator's key of its household; None for one of its own
@@ -122,7 +122,7 @@ class Promise:
         zero-concentrated DP, and (ε, δ) is what they give together, which lets many small releases
         of the exponential mechanism cost less, and allows Gaussian noise.
     conditional
-        Names of mechanisms whose guarantee is conditional and which are allowed all the same.
+        Names of mechanisms that are allowed although their guarantee is conditional.
     meters
         Largest number of meters of a household; they count as one.
     schedule
@@ -253,9 +253,9 @@ class Promise:
         amount = f"ε = {self.epsilon:g}"
         if self.delta > 0.0:
             amount = f"({amount}, δ = {self.delta:g})"
-        whose = f"{self.unit} of any household, with at most {self.meters} meter"
-        whose += "" if self.meters == 1 else "s"
-        said = f"nothing that is ever published depends on {whose}, by more than {amount}"
+        record = f"{self.unit} of any household, with at most {self.meters} meter"
+        record += "" if self.meters == 1 else "s"
+        said = f"nothing that is ever published depends on {record}, by more than {amount}"
         said += "" if self.schedule is None else f", {self.schedule}"
         if not self.conditional:
             return said
@@ -441,7 +441,7 @@ def as_json(body: dict[str, Any], what: str) -> str:
 
 
 def check_name(what: str, name: str) -> None:
-    """Refuse a name that is empty, too long or cannot be printed; ``what`` says whose it is."""
+    """Refuse a name that is empty, too long or cannot be printed; ``what`` names its owner."""
     if not name.strip() or len(name) > LONGEST_NAME or not name.isprintable():
         raise ParameterError(
             f"the name of {'an' if what == 'analyst' else 'a'} {what} is 1 to {LONGEST_NAME}"

@@ -312,7 +312,7 @@ def _unchanged(connection: Connection, row: Row[Any], found: Row[Any]) -> Answer
     """Return the answer in a row of the table, if it is the one that its entry tells of."""
     entry = entry_at(connection, row.id, found.place)
     facts = {} if entry is None or entry.kind != "answer" else entry.facts()
-    told = facts.get("question"), facts.get("answer"), facts.get("series")
-    if told != (found.question, digest_of(found.answer), found.series):
+    stated = facts.get("question"), facts.get("answer"), facts.get("series")
+    if stated != (found.question, digest_of(found.answer), found.series):
         raise conflict_of(row.name, "an answer was changed")
     return Answer(json.loads(found.answer)["answer"], found.charge, fresh=False)

@@ -131,12 +131,17 @@ def to_record(raw: RawSystem, options: MeterOptions) -> Record:
         readings = readings.keep(~instants.skipped)
     each = options.declared_only
     # Where a missing reading is as private as any other, all stamps decide spacing, grid and
-    # duplicates: what is blank stays in its place until these are settled.
+    # duplicates: what is blank stays in its place until these are known.
     readings = _sorted(blank_each(readings) if each else drop_missing(readings), noted=not each)
     register = find_register(readings, options, raw.unit)
+    if not each and register is Register.NO:
+        readings = to_longer_spacing(
+            readings,
+            label=known,
+            of_energy=raw.unit.is_energy,
+            declared_minutes=options.interval_minutes,
+        )
     if options.interval_minutes is None:
-        if not each and register is Register.NO:
-            readings = to_longer_spacing(readings, label=known, of_energy=raw.unit.is_energy)
         remedy = "give option `label` as start or end, " if known is None and not each else ""
         interval = find_interval(readings, remedy)
     else:
@@ -199,7 +204,7 @@ def _differences(
 
 
 def _within_span(raw: RawSystem, options: MeterOptions) -> RawSystem:
-    """Leave out rows whose stamps are outside the span that is declared."""
+    """Drop rows outside the declared span."""
     if options.first is None and options.last is None:
         return raw
     first, last = (parse_instant(name, getattr(options, name)) for name in ("first", "last"))

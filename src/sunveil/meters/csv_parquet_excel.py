@@ -80,7 +80,7 @@ class RowReadings:
     added: tuple[RowReadings, ...] = ()
 
     def of(self, part: Rows, size: int) -> RowReadings:
-        """Return the readings of some rows, which hold so many each, in the order of time."""
+        """Return the readings of some rows, `size` to a row, in the order of time."""
 
         def turned(flat: Any) -> Any:
             return None if flat is None else flat.reshape(size, -1)[:, part].T.reshape(-1)
@@ -154,7 +154,7 @@ def _table(content: Content) -> pa.Table:
 
 
 def _sound(table: pa.Table) -> pa.Table:
-    """Return a table whose buffers have been checked, with every cell of text readable."""
+    """Check the buffers of a table and make every text cell readable."""
     # Bytes that are no text spoil their own cell alone.
     raw = pa.table(
         [_as_bytes(column) for column in table.columns],
@@ -426,7 +426,7 @@ def is_status_line(lines: Sequence[str]) -> bool:
 
 
 def _refuse_open_decimal(head: TableHead, options: MeterOptions, where: str) -> None:
-    """Refuse a release whose decimal mark nobody states: readings must not tell it."""
+    """Refuse a release without a declared decimal mark: readings must not decide it."""
     stated = options.decimal != AUTO or head.decimal is not None
     if options.declared_only and not stated and head.separator != ",":
         parted = {";": "semicolons", "\t": "tabs"}.get(head.separator, "another mark than commas")
@@ -437,7 +437,7 @@ def _refuse_open_decimal(head: TableHead, options: MeterOptions, where: str) -> 
 
 
 def _refuse_parted_flows(roles: ColumnRoles, where: str) -> None:
-    """Refuse a release whose stamps stand between readings: a spoilt one would take them along."""
+    """Refuse a release with times between its readings: a damaged reading would move them."""
     if roles.minutes is not None or len(roles.counted) == 1:
         return
     first, last = min(roles.counted), max(roles.counted)

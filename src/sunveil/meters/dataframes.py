@@ -153,8 +153,8 @@ def _is_wide(frame: pd.DataFrame, options: MeterOptions) -> bool:
     if not isinstance(frame.index, pd.DatetimeIndex) or any((*declared, *flows)):
         return False
     names = [fold(str(name)) for name in frame.columns]
-    told = {*vocabulary.SYSTEMS, *vocabulary.TIMES}
-    if any(name in told or unit_in_name(name) is not None for name in names):
+    known = {*vocabulary.SYSTEMS, *vocabulary.TIMES}
+    if any(name in known or unit_in_name(name) is not None for name in names):
         return False
     return len(names) > 1 or not vocabulary.GENERATION.search(names[0])
 

@@ -129,7 +129,7 @@ def _doubts(found: SystemCheckup) -> list[str]:
     if found.longest_gap_days > LONG_GAP:
         doubts.append(f"a gap of {found.longest_gap_days:.0f} days")
     if not found.unit_known:
-        doubts.append(f"nobody says the unit: taken as {found.unit}")
+        doubts.append(f"unit not certain: taken as {found.unit}; set option `power_unit`")
     if not USUAL_PEAK[0] <= found.peak_kw <= USUAL_PEAK[1]:
         doubts.append(f"the highest power is {found.peak_kw:.3g} kW: check the unit")
     hour = found.brightest_hour
@@ -232,7 +232,7 @@ def _text_format(lines: list[str]) -> str:
 
 
 def _defined(name: str, path: Path, options: MeterOptions) -> SourceDescription:
-    """Describe a file whose format says everything by its own definition."""
+    """Describe a file of a format that defines columns, units and times."""
     systems = sum(isinstance(each, Record) for each in iter_systems(path, options))
     origins = dict.fromkeys(_DEFINED, FORMAT) | _declared(options)
     return SourceDescription(name, options, origins, systems)

@@ -27,7 +27,7 @@ from numpy.typing import NDArray
 
 from sunveil.errors import MeterError
 
-# What is packed is held in memory: larger files are to be unpacked first. [bytes]
+# Packed files are unpacked in memory, up to this size. [bytes]
 _LARGEST_UNPACKED = 4 << 30
 _PACKINGS = (".gz", ".bz2", ".xz", ".lzma")
 _TABLES = (
@@ -39,7 +39,7 @@ _TABLES = (
 ENDINGS = (*_TABLES, *(table + packing for table in _TABLES for packing in _PACKINGS))
 READABLE = "CSV, Excel (.xlsx), Parquet, Feather, JSON or Green Button XML, plain or zipped"
 
-# Damaged archives raise whatever their bytes happen to lead to.
+# Errors of damaged archives.
 _BROKEN = (
     *(OSError, EOFError, ValueError, RuntimeError, struct.error),
     *(zlib.error, lzma.LZMAError, zipfile.BadZipFile),
@@ -47,7 +47,7 @@ _BROKEN = (
 
 
 class FileKind(StrEnum):
-    """What the first bytes of a file say that it is."""
+    """File type, from its magic bytes."""
 
     EMPTY = "empty"
     TEXT = "text"
@@ -84,7 +84,7 @@ class Content:
     name: str  # its name, without folders and without what a packing adds to it
     path: Path | None = None  # where it lies; None for what was unpacked into `data`
     data: bytes | None = None  # its bytes, where it was packed
-    problem: MeterError | None = None  # why it could not be unpacked
+    problem: MeterError | None = None  # the error of unpacking
 
     def open(self) -> BinaryIO:
         """Return it opened for reading; the caller closes it."""
@@ -100,7 +100,7 @@ class Content:
 
     @property
     def kind(self) -> FileKind:
-        """What its first bytes say that it is."""
+        """File type, from its magic bytes."""
         with self.open() as file:
             try:
                 kind = _kind(file)
@@ -128,13 +128,12 @@ def stem(path: Path) -> str:
 
 
 def kind_of(path: Path) -> FileKind:
-    """Return what the first bytes of a file say that it is."""
+    """Return the type of a file, from its magic bytes."""
     return Content(path.name, path).kind
 
 
 def contents_of(path: Path) -> Iterator[Content]:
-    """Yield what is to be read of a file: itself, or what is packed inside it."""
-    # What cannot be unpacked is there too, and raises its reason when it is opened.
+    """Yield a file, or the members of an archive; a damaged member raises when it is opened."""
     yield from _unpacked(Content(path.name, path), depth=0)
 
 
@@ -232,7 +231,7 @@ def _kind(file: BinaryIO) -> FileKind:
         return FileKind.XML
     if start.startswith((b"{", b"[")) and not _is_bracketed_header(start):
         return FileKind.JSON
-    # A stray byte in some cell is that cell's affair: the very beginning alone tells.
+    # Only the beginning decides: a stray byte later in the file damages its own cell alone.
     controls = any(byte < 9 for byte in start.split(b"\n")[0][:16])
     return FileKind.BINARY if controls else FileKind.TEXT
 
@@ -258,7 +257,7 @@ def _is_workbook(file: BinaryIO) -> bool:
         return False
 
 
-# How much is looked at to find the header: so many lines, and so much of each. [characters]
+# The header is searched in this many lines, and in this much of each. [characters]
 HEAD = 400
 _LONGEST_LINE = 1 << 16
 _BLOCK = 1 << 24
@@ -515,7 +514,7 @@ def _plain_table(
 def _whole_rows(
     lines: pa.StringArray, separator: str, width: int, private: tuple[int, int] | None
 ) -> pa.StringArray:
-    """Join the lines of rows whose quoted cells hold line breaks."""
+    """Join the lines of a row with a line break in a quoted cell."""
     # A line that has as many cells as the header is a row of its own. A shorter one continues the
     # row above it while a quote is open there, up to the line that closes it. In a table with
     # private columns, shorter lines without a quote are a row only where they make one together:

@@ -243,9 +243,9 @@ def _tariffs(columns: Sequence[TableColumn], places: Sequence[int]) -> tuple[int
     ]
     if len(of_all) == 1:
         return tuple(of_all)
-    told = all(rest != name for name, rest in zip(names, common, strict=True))
+    all_named = all(rest != name for name, rest in zip(names, common, strict=True))
     alike = len(set(common)) == 1 and len(set(names)) == len(names)
-    return tuple(places) if alike and told else ()
+    return tuple(places) if alike and all_named else ()
 
 
 def _named_flows(
@@ -597,7 +597,7 @@ def _find_time(columns: Sequence[TableColumn], where: str, taken: int | None) ->
         # Exported frames leave their index of times without a name.
         if vocabulary.UNNAMED.fullmatch(column.name.strip()) and position != taken:
             seen = column.is_time or mostly_holds(column, is_stamp)
-            # an export whose stamps have no name has them first
+            # in an export without a name for its times, they come first
             unseen = column.is_time is None and not column.cells
             if seen or (unseen and position == 0 and any(each.name for each in columns)):
                 return position
@@ -663,7 +663,7 @@ def _roles_of_days(
         found = first_named(rest, (*vocabulary.DATES, *vocabulary.TIMES), taken)
         date = found if found is not None else _find_time(rest, where, system)
     ending = minutes[0] > 0.0
-    # A row that is a whole day leaves no doubt which interval a column is.
+    # In a row of a whole day the interval of each column is known.
     label = Label.END if ending else Label.START
     return ColumnRoles(
         date,

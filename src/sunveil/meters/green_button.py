@@ -315,7 +315,7 @@ def _of_other_flows(groups: _Groups, options: MeterOptions, where: str) -> str:
     if flows & {_FORWARD, _TOTAL}:
         what = "a consumption meter" if _FORWARD in flows else "the sum of both flows"
         raise MeterError(
-            f"{where} is {what}, in which no generation can be told: fetch a feed with the energy"
+            f"{where} is {what}, which has no generation of its own: fetch a feed with the energy"
             " received from the customer too"
         )
     if options.declared_only and not options.net:

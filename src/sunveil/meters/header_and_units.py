@@ -377,7 +377,7 @@ def find_columns(
         )
         for at, name in enumerate(names)
     )
-    # what has no stamp is no row of a release: nothing below the names must be left out
+    # a release drops rows without a time later, so that it skips nothing below the names here
     return names_at, names_at + 1 if options.declared_only else first, columns, True
 
 
@@ -448,13 +448,13 @@ def _names_row(rows: Sequence[Sequence[str]], above: int, first: int) -> int | N
     widest = max(widths.values(), default=0)
     wide = [at for at, width in widths.items() if width >= max(2, widest // 2)]
     known = {*vocabulary.TIMES, *vocabulary.DATES}
-    for at in reversed(wide):  # a row whose stamp cannot be read is no header for that
+    for at in reversed(wide):  # an unreadable time does not make a row the header
         if known & {fold(cell) for cell in rows[at]}:
             return at
     for at in reversed(wide):
-        told = [cell for cell in rows[at] if cell]
-        if 2 * sum(map(_is_hint, told)) < len(told) or len(wide) == 1:
-            return None if _is_readings(told) else at
+        filled = [cell for cell in rows[at] if cell]
+        if 2 * sum(map(_is_hint, filled)) < len(filled) or len(wide) == 1:
+            return None if _is_readings(filled) else at
     if wide:
         return wide[-1]
     alone = [at for at in range(above, first) if any(rows[at])]

@@ -269,7 +269,7 @@ _PLACES = ("date", "system", "kind", "unit")
 
 @dataclass(frozen=True, slots=True)
 class _Group:
-    """Objects whose keys say the same of their cells, as rows under the keys of the first."""
+    """Objects with keys of the same meaning, as rows under the keys of the first."""
 
     keys: Sequence[str]
     columns: tuple[TableColumn, ...]

@@ -85,7 +85,7 @@ def _channels(lines: Iterator[str]) -> Iterator[_Channel]:
 
 
 def _add_day(channel: _Channel, cells: Sequence[str], row: int) -> None:
-    """Add a day; one whose date cannot be read is none."""
+    """Append a day; skip it if the date does not parse."""
     size = 1440 // channel.minutes
     date = cells[1] if len(cells) > 1 else ""
     if len(date) < 8 or not date[:8].isdecimal():

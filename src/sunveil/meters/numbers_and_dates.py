@@ -194,7 +194,7 @@ class WrittenStamps:
         return self._walls[form]
 
     def _parsed_alike(self, which: NDArray[np.int64], form: str) -> NDArray[np.int64]:
-        """Read stamps by a format, others of its dates with the clock left out or shortened."""
+        """Read stamps by a format, or by its date with a shorter time of day or none."""
         wall = self._parsed(form)[which]
         date = next((each for each in _DATES if form.startswith(each)), None)
         if date is None or form not in FORMATS:

@@ -19,14 +19,14 @@ TOP_QUANTILE = 0.99
 # Far below zero, as a share of the top: a household or a fault; an inverter's own needs are less.
 FAR_BELOW = 0.05
 
-# The same value in so many of these readings, and at so many, is a stand-in of somebody's own.
+# A value repeated in this share of readings, and this often, stands for missing ones.
 _CONSTANT_SHARE, _CONSTANT_COUNT = 0.5, 5
 
 # It is dark at those times of day at which all but this share of the readings is below a share of
 # the top.
 _DARK_SHARE, _DARK_LEVEL = 0.05, 0.02
 
-# All of a day is left out where more than this share of its readings is far below zero.
+# A day is dropped where more than this share of its readings is far below zero.
 _FULL_SHARE = 0.25
 
 # A net meter is far below zero in the dark on more than this share of the days, and a quarter of
@@ -52,7 +52,7 @@ _NIGHT, _NIGHT_SHARE, _MORE = 8.0, 0.05, 1.2
 # What is taken from the grid is a good part of all readings, of any home. [share]
 _TAKEN_SHARE = 0.25
 
-# Of readings of less time, nothing is told of nights. [s]
+# Shorter records are not checked for nights. [s]
 _LEAST = 3 * 86400
 
 
@@ -83,7 +83,7 @@ def tell_net(readings: RawReadings, *, turnable: bool, interval: int) -> RawRead
 def settle_negatives(readings: RawReadings) -> RawReadings:
     """Tell a fault from what an inverter takes at night; a net meter's readings stay."""
     # What is below zero in the dark, or not far, becomes zero; by day, on a day that goes far below
-    # zero, it is left out, and so is all of a day that is full of that.
+    # zero, it is dropped, and so is a day that is full of such readings.
     power = readings.power
     if readings.net or power.min() >= 0.0:
         return readings
@@ -140,10 +140,10 @@ def _night(readings: RawReadings) -> float:
     zero = _DARK_LEVEL * np.quantile(np.abs(readings.power), TOP_QUANTILE)
     times, which = np.unique(readings.seconds % 86400, return_inverse=True)
     above = np.bincount(which, readings.power > zero) / np.bincount(which)
-    lit = np.flatnonzero(above > _NIGHT_SHARE)
-    if not len(lit):
+    daylight = np.flatnonzero(above > _NIGHT_SHARE)
+    if not len(daylight):
         return 24.0
-    gaps = np.diff(np.append(lit, lit[0] + len(times))) - 1
+    gaps = np.diff(np.append(daylight, daylight[0] + len(times))) - 1
     return 24.0 * float(gaps.max()) / len(times)
 
 
@@ -321,7 +321,7 @@ SENTINELS = (-999.0, -9999.0, -99999.0, -32768.0, -0.999, -9.999, -99.999, -32.7
 # More than any plant gives, and little enough that sums of readings stay finite. [any unit]
 _LARGEST = 1e12
 
-# Impossible spikes: so many times what all but a few readings stay below. [factor, share]
+# Impossible spikes: above this factor times the quantile at this share. [factor, share]
 SPIKE_FACTOR, SPIKE_SHARE = 20.0, 0.001
 
 # Stuck readings lie above a share of the top, where nothing idles, and below a share of the
@@ -390,7 +390,7 @@ def clean(
 
 
 def settle_units(readings: RawReadings, policy: UnitSwitch, *, interval: int) -> RawReadings:
-    """Refuse or repair a record whose unit changes on the way."""
+    """Refuse or repair a record that changes its unit."""
     if policy is UnitSwitch.IGNORE:
         return readings
     # a home takes power every day, whether or not it gives any

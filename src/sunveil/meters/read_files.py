@@ -50,7 +50,7 @@ def read_meters(
 ) -> list[Record]:
     """Read all systems of a file, or of a folder of files.
 
-    Formats are told apart by their content: CSV and its relatives, workbooks, Parquet, Feather,
+    Formats are recognised by their content: CSV and its relatives, workbooks, Parquet, Feather,
     JSON, NEM12 and Green Button XML, plain, compressed or zipped. A table holds one system, named
     after the file, or several with a column of systems; a row is a reading, or a day of readings.
 

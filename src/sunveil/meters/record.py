@@ -157,8 +157,8 @@ class Record:
 
 
 def coarsen(record: Record, minutes: float) -> Record:
-    """Average short intervals to longer ones; incomplete ones are left out."""
-    # A record whose interval does not divide `minutes`, or exceeds half of it, stays as it is.
+    """Average short intervals to longer ones; drop incomplete ones."""
+    # A record stays as it is if its interval does not divide `minutes` or exceeds half of it.
     ratio = minutes / record.interval_minutes
     count = round(ratio)
     if count < 2 or abs(ratio - count) > 1e-9:

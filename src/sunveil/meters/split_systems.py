@@ -53,7 +53,7 @@ _Coded = tuple[pa.StringArray, NDArray[np.int64]]
 
 @dataclass(frozen=True, slots=True, eq=False)
 class TableReadings:
-    """A table whose cells have been read: private."""
+    """A table after its cells were read: private."""
 
     table: RoleCells  # its cells
     readings: RowReadings  # its readings, row by row
@@ -384,11 +384,11 @@ def _stated_units(found: TableReadings, part: Rows) -> set[Unit | None]:
 
 def _own_unit(numbers: CellNumbers) -> Unit | None:
     """Return the unit that most cells of a system carry themselves."""
-    told = numbers.with_unit
+    with_unit = numbers.with_unit
     bright = ~np.isnan(numbers.values) & (numbers.values != 0)
-    if 2 * told.sum() <= bright.sum() or not told.any():
+    if 2 * with_unit.sum() <= bright.sum() or not with_unit.any():
         return None
-    return Unit.KWH if numbers.energy[told].mean() > 0.5 else Unit.KW
+    return Unit.KWH if numbers.energy[with_unit].mean() > 0.5 else Unit.KW
 
 
 def _system(
@@ -405,7 +405,7 @@ def _system(
             return None
         _refuse_homes_without_names(table, stamps.wall)
     elif not len(part) or (lost.all() and (len(part) <= _REMAINS or not name)):
-        return None  # remains of a torn line, whose name is some other cell
+        return None  # remains of a torn line, with another cell in place of the name
     if not name:
         reason = (
             f"{table.where} has rows that name no system: write a text or a whole number into its"
@@ -427,17 +427,17 @@ def _system(
         named = "" if units is None else table.columns[units].shown
         return RefusedSystem(name, "meter", str(missing_unit(table.where, column, named))), options
     notes = (*notes, *found.notes)
-    values, told = _values(own, unit)
+    values, words = _values(own, unit)
     imported = None
     if own.imported is not None:
         imported, more = _values(own.imported, unit)
-        told += more
+        words += more
     if not options.declared_only:
         problem = _problem(own, known, where=where)
         if problem is not None:
             return RefusedSystem(name, "meter", problem), options
-        if told:
-            notes = (*notes, f"{count(told, 'cell')} without a number, left out.")
+        if words:
+            notes = (*notes, f"{count(words, 'cell')} without a number, left out.")
         if timeless := int((~known & ~np.isnan(values)).sum()):
             notes = (*notes, f"{count(timeless, 'row')} without a time, left out.")
     raw = RawSystem(

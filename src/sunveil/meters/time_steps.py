@@ -330,7 +330,7 @@ def find_interval(readings: RawReadings, remedy: str = "") -> int:
 
 
 def to_longer_spacing(
-    readings: RawReadings, *, label: Label | None, of_energy: bool
+    readings: RawReadings, *, label: Label | None, of_energy: bool, declared_minutes: float | None
 ) -> RawReadings:
     """Average stretches of short intervals to the longer ones of the rest."""
     minutes = np.rint(np.diff(readings.seconds) / 60.0).astype(np.int64)
@@ -339,7 +339,7 @@ def to_longer_spacing(
     if label not in (Label.START, Label.END) or len(spacings) != 2 or (minutes < 1).any():
         return readings
     short, long = (int(each) for each in spacings)
-    if long > 60 or long % short:
+    if long > 60 or long % short or declared_minutes not in (None, long):
         return readings
     step = 60 * long
     gaps = np.r_[0, minutes], np.r_[minutes, 0]
@@ -405,7 +405,7 @@ def _phase(starts: NDArray[np.int64], interval: int) -> int:
 
 
 def merge_duplicates(readings: RawReadings, policy: Duplicates) -> RawReadings:
-    """Leave one reading per time; different ones for one time are settled by ``policy``."""
+    """Leave one reading per time; of different ones for one time, ``policy`` chooses."""
     fresh = np.r_[True, np.diff(readings.seconds) > 0]
     if fresh.all():
         return readings
@@ -443,7 +443,7 @@ def merge_duplicates(readings: RawReadings, policy: Duplicates) -> RawReadings:
 
 def merge_by_time(readings: RawReadings, policy: Duplicates) -> RawReadings:
     """Leave one reading per time and no blank, whatever the readings say."""
-    # Whether a time is there twice is told by the stamps alone: rows without a reading count too.
+    # Only times decide whether one is there twice: rows without a reading count too.
     again = np.r_[False, np.diff(readings.seconds) == 0]
     if again.any() and policy is Duplicates.REFUSE:
         raise MeterError(

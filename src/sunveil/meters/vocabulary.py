@@ -113,7 +113,7 @@ STARTING = _any_of(
 # Columns of times that say which way their readings flow, as Southern California Edison's do.
 FLOWING_TIMES = _any_of("delivered", "received", "consumption")
 
-# Columns that say whose or what a row is
+# Columns that name the system, unit or kind of a row
 SYSTEMS = _names(
     "system id, systemid, system, meter id, site id, plant id, ss id, meter, dataid, data id, home"
     " id, homeid, house id, houseid, household id, home, customer id, customer, lclid, nmi, mpan,"
@@ -132,7 +132,7 @@ UNITS = _names(
     "einheit, eenheid, unite, unidad, unidade, unita, unita di misura",
 )
 
-# Columns of readings whose kind or unit is said elsewhere.
+# Columns of readings that say neither kind nor unit.
 VALUES = frozenset(
     _names("value, volume, reading, wert, messwert, waarde, valeur, valor, valore, volume k wh")
 )

@@ -20,7 +20,7 @@ from sunveil.weather.weather_data import Weather
 
 Array = NDArray[np.float64]
 
-# Posterior means are rounded down to whole steps of this size before the exact draw, and held to
+# Posterior means are rounded down to whole steps of this size before the exact draw, and clipped to
 # a range that 64 bits can count in such steps: neither moves neighbours further apart.
 RESOLUTION = 2.0**-20
 LARGEST = 2.0**40
@@ -120,8 +120,8 @@ class DPBO:
     @checked
     def draw(self, score: PosteriorScore) -> int:
         """Return the index of one candidate, drawn in exact arithmetic: one release."""
-        held = np.clip(score.mean, -LARGEST, LARGEST)
-        levels = np.floor(held / RESOLUTION).astype(np.int64)
+        mean = np.clip(score.mean, -LARGEST, LARGEST)
+        levels = np.floor(mean / RESOLUTION).astype(np.int64)
         return draw_exponential(
             levels,
             sensitivity=math.ceil(self.sensitivity(score) / RESOLUTION),

@@ -54,7 +54,7 @@ def fit_score(measured: Array, profiles: NDArray[np.floating]) -> Array:
 
 RESAMPLES = 400
 
-# The fit scores of twelve months have about this mean and spread around the maximiser, whatever the
+# The fit scores of twelve months have about this mean and spread around the maximiser, for any
 # system: chosen in public, on simulated ones. It finds a few maximisers more than no scaling.
 SEARCH = SearchSettings(scaling=Scaling.public(-0.3, 0.3))
 

@@ -43,7 +43,7 @@ class SearchResult:
 
 
 def blocks(grid: Grid, size: int = BLOCK) -> Iterator[tuple[slice, Grid]]:
-    """Yield a grid piece by piece, so that memory stays bounded whatever its size."""
+    """Yield a grid piece by piece, so that memory stays bounded."""
     for start in range(0, len(grid), size):
         piece = slice(start, start + size)
         yield piece, Grid(grid.surface_azimuth[piece], grid.surface_tilt[piece])
@@ -289,8 +289,8 @@ class BayesResult:
     grid: Grid  # the candidates
     points: NDArray[np.intp]  # index of each candidate looked at, in order, the warm start first
     scores: Array  # what was observed there
-    mean: Array  # posterior of every candidate, in the prior's units
-    variance: Array  # posterior of every candidate, in the prior's units
+    mean: Array  # posterior mean of every candidate, in the prior's units
+    variance: Array  # posterior variance of every candidate
     warm: int  # how many of the points are the warm start
     settings: SearchSettings  # what it was run with
     scaling: Scaling  # how scores were brought to the prior, as used
@@ -321,7 +321,7 @@ class BayesResult:
     def regret(self) -> Array:
         """Instantaneous regret r_t: the optimum less what was observed.
 
-        Without a known optimum, the best observation stands in for it.
+        Without a known optimum, the best observation takes its place.
         """
         # one candidate scored alone may differ in its last digit from the same among many
         best = max(float(self.scores.max()), -math.inf if self.optimum is None else self.optimum)

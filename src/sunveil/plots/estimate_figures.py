@@ -34,13 +34,15 @@ from sunveil.plots.style import (
     SMALL,
     USUAL,
     check_inputs,
+    draw_band,
     dress,
-    halo,
     hours_axis,
     mark_private,
     name_axes,
+    name_line,
     new_axes,
     new_row,
+    panels_of,
     solar_hour,
 )
 from sunveil.site import Array
@@ -70,7 +72,7 @@ def plot_clear_days(
 ) -> tuple[Axes, ...]:
     """Draw measured and modelled power on the clearest days across the record's last year.
 
-    What each of two planes would give stands below their sum as a thin line. Of a net meter,
+    Thin lines below the sum show each of two planes. Of a net meter,
     the readings lie below the modelled generation by what its household uses.
 
     The days are chosen by their own readings, for brightness and smoothness, and not by how well
@@ -112,7 +114,7 @@ def draw_clear_days(data: SeenReadings, *, axes: Sequence[Axes] | None = None) -
     if len(data.parts) > 1 and len(days) > 1:
         names.append((1, 0.03, "thin: each plane", CONTRAST))
     for panel, place, words, colour in names:
-        _name_line(panels[panel], place, words, colour)
+        name_line(panels[panel], place, words, colour)
     mark_private(panels[0])
     return panels
 
@@ -182,13 +184,6 @@ def _draw_day(ax: Axes, hours: Array, data: SeenReadings, *, day: int) -> None:
     name_axes(ax, x="Solar time [h]", title=f"{date.day} {date:%b %Y}")
 
 
-def _name_line(ax: Axes, place: float, words: str, colour: str) -> None:
-    """Name dots or lines above a panel's curves."""
-    halo(
-        ax.text(place, 0.97, words, transform=ax.transAxes, va="top", fontsize=SMALL, color=colour)
-    )
-
-
 # Winter, spring, summer and autumn of the north, by Okabe and Ito's palette.
 _COLOURS = ("#0072B2", "#009E73", "#D55E00", "#CC79A7")
 _STYLES = ("-", "--", "-", ":")
@@ -210,17 +205,17 @@ def plot_separated(
     """
     check_inputs(record=record, weather=weather, estimate=estimate, cache=cache, axes=axes)
     _household(estimate)
-    if axes is not None and len(axes) != len(SEASONS):
-        raise ParameterError("give four panels, one for each season")
+    panels = panels_of(
+        axes, len(SEASONS), 10.0, 2.9, share=True, what="give four panels, one for each season"
+    )
     found = separate_record(record, SiteSkies.under(weather, cache=cache), estimate)
     days = typical_days(found, record.timezone)
-    panels = tuple(axes) if axes is not None else new_row(len(SEASONS), 10.0, 2.9, share=True)
     hours = np.arange(HOURS) + 0.5
     for ax, name, day in zip(panels, SEASONS, days, strict=True):
         dress(ax)
         generation, low, high, load = day
-        ax.fill_between(hours, low, high, color=ACCENT, alpha=0.18, linewidth=0.0, gid="band")
-        ax.plot(hours, generation, color=ACCENT, linewidth=1.6, gid="generation")
+        draw_band(ax, hours, low, generation, high)
+        ax.lines[-1].set_gid("generation")
         ax.plot(hours, load, color=CONTRAST, linewidth=1.6, gid="load")
         hours_axis(ax, 0.0, 24.0)
         name_axes(ax, x=f"Hour, {record.timezone}", title=season_name(name))
@@ -228,17 +223,7 @@ def plot_separated(
     panels[0].set_ylim(0.0, top)
     panels[0].set_ylabel("Mean power [kW]", fontsize=USUAL, color=INK)
     for place, words, colour in ((0.03, "generation", ACCENT), (0.5, "load", CONTRAST)):
-        halo(
-            panels[0].text(
-                place,
-                0.97,
-                words,
-                transform=panels[0].transAxes,
-                va="top",
-                fontsize=SMALL,
-                color=colour,
-            )
-        )
+        name_line(panels[0], place, words, colour)
     mark_private(panels[0])
     return panels
 
@@ -412,9 +397,8 @@ def plot_years(estimate: Estimate, *, axes: Sequence[Axes] | None = None) -> tup
     check_inputs(estimate=estimate, axes=axes)
     if not estimate.years:
         raise ParameterError(f"the record of system {estimate.system_id} is of one year only")
-    if axes is not None and len(axes) != YEAR_PANELS:
-        raise ParameterError("give three panels: for azimuth, tilt and capacity")
-    panels = tuple(axes) if axes is not None else new_row(YEAR_PANELS, 10.0, 2.3)
+    words = "give three panels: for azimuth, tilt and capacity"
+    panels = panels_of(axes, YEAR_PANELS, 10.0, 2.3, what=words)
     below = " " if len(estimate.years) <= MOST_BESIDE else "\n"
     names = [year_name(year).replace(" ", below) for year in estimate.years]
     whole = estimate.azimuth_interval.width >= 360.0

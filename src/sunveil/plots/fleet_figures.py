@@ -30,7 +30,7 @@ from sunveil.plots.style import (
     name_axes,
     new_axes,
     new_polar,
-    new_row,
+    panels_of,
 )
 from sunveil.simulate.fault_rates import SystemTruth
 from sunveil.site import Array, Plane
@@ -56,7 +56,7 @@ class SignedError:
 
 
 def comparable_planes(truth: SystemTruth, estimate: Estimate) -> list[tuple[Plane, PlaneEstimate]]:
-    """Return each true plane of a system with the inferred one that stands for it."""
+    """Pair each true plane of a system with the inferred one that matches it."""
     # One true plane is compared with the effective plane; trackers, and several planes that were
     # not separated, with nothing.
     if truth.tracker is not None:
@@ -66,7 +66,7 @@ def comparable_planes(truth: SystemTruth, estimate: Estimate) -> list[tuple[Plan
 
 
 def is_comparable(truth: SystemTruth, estimate: Estimate) -> bool:
-    """Return whether an estimate tells what the system is: its planes, or that it is a tracker."""
+    """Whether an estimate recognised the planes of a system, or that it is a tracker."""
     turned = truth.tracker is not None and estimate.tracker is not None
     return turned or bool(comparable_planes(truth, estimate))
 
@@ -113,9 +113,8 @@ def plot_errors(
     planes = [each for pair in pairs for each in comparable_planes(*pair)]
     if not planes:
         raise ParameterError("errors need at least one system with recognised planes")
-    if axes is not None and len(axes) != 3:
-        raise ParameterError("errors are drawn on three panels: azimuth, tilt and capacity")
-    panels = tuple(axes) if axes is not None else new_row(3, 10.0, 3.2)
+    words = "errors are drawn on three panels: azimuth, tilt and capacity"
+    panels = panels_of(axes, 3, 10.0, 3.2, what=words)
     azimuths = np.array([plane.surface_azimuth for plane, _ in planes])
     tilts = np.array([plane.surface_tilt for plane, _ in planes])
     capacities = np.array([truth.dc_capacity_kw for truth, _ in pairs])

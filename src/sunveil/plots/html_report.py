@@ -103,7 +103,7 @@ class Case:
 
     @property
     def known(self) -> SystemTruth | None:
-        """The truth where there is one and the estimate tells as many planes, or the tracker."""
+        """The truth if known and if the estimate has as many planes, or the tracker."""
         comparable = self.truth is not None and is_comparable(self.truth, self.estimate)
         return self.truth if comparable else None
 
@@ -198,7 +198,7 @@ def plane_cells(plane: PlaneEstimate) -> dict[str, str]:
 
 
 def tracker_cells(tracker: TrackerEstimate) -> dict[str, str]:
-    """Return what stands in the cells of azimuth and tilt for a tracker."""
+    """Return the table cells of azimuth and tilt for a tracker."""
     return {
         "azimuth": f"axis {tracker.axis_azimuth:.1f}°",
         "azimuth_interval": _degrees(tracker.axis_interval),
@@ -225,7 +225,7 @@ def headlines(estimate: Estimate) -> list[list[tuple[str, str]]]:
 
 
 def _rows_lines(tracker: TrackerEstimate) -> list[tuple[str, str]]:
-    """Return whether a tracker's rows turn back, and how densely they then stand."""
+    """Return whether a tracker backtracks, and its ground coverage."""
     probability = max(tracker.backtrack_probability, 1.0 - tracker.backtrack_probability)
     sure = f"{100.0 * probability:.0f}%" if probability < 0.995 else ">99%"
     if not tracker.backtrack:
@@ -240,7 +240,7 @@ def _capacity_line(cells: dict[str, str]) -> tuple[str, str]:
 
 
 def _plane_rows(case: Case) -> list[dict[str, Any]]:
-    """Return a line for each of several planes, beside the true one where it is known."""
+    """Return a line for each of several planes, with the true one if known."""
     planes = case.estimate.planes
     if len(planes) < 2:
         return []
@@ -413,7 +413,7 @@ def write_report(
     Parameters
     ----------
     path
-        Where; a file that stands there is replaced. Readable by its owner only.
+        Path of the page; an existing file is replaced. Readable by its owner only.
     cases
         The systems; all are listed and six are drawn, those with flags before others.
     title
@@ -607,7 +607,7 @@ PLANE_MEANINGS = {
 
 
 def write_fleet_page(folder: Path) -> None:
-    """Write ``summary.html`` beside the estimates of a finished run over a fleet."""
+    """Write ``summary.html`` into the folder of a finished run."""
     # None: the page shows what was inferred, and says that it is private to the curator.
     summary = json.loads((folder / SUMMARY).read_text(encoding="utf-8"))
     run = json.loads((folder / RUN).read_text(encoding="utf-8"))

@@ -45,6 +45,8 @@ MAP_STEP = 5.0
 # A day is not drawn unless the sun rises above this. [degrees of zenith]
 LOWEST_NOON = 88.0
 _BLOCK = 150
+EAST_TO_WEST = [ACCENT, "#5B5B5B", CONTRAST]
+FLAT_TO_STEEP = ["#8CC5E3", ACCENT, "#00253B"]
 
 
 @checked
@@ -66,14 +68,9 @@ def plot_irradiance_by_azimuth(
     chosen = _toward_equator(site) if azimuths is None else azimuths
     planes = [Plane(azimuth, tilt) for azimuth in chosen]
     hours, light = _day_light(site, date, planes, weather=weather, cache=cache)
-    ax = new_axes() if ax is None else ax
-    dress(ax)
-    for plane, values, colour in zip(planes, light, _from_to(len(planes)), strict=True):
-        words = f"{plane.surface_azimuth:g}° {compass_point(plane.surface_azimuth)}"
-        ax.plot(hours, values, color=colour, linewidth=1.8, label=words)
-    _finish_day(ax, hours, light)
-    # the tops of summer's curves lie too close for labels on the lines themselves
-    legend_beside(ax, "Azimuth")
+    turned = [plane.surface_azimuth for plane in planes]
+    words = [f"{azimuth:g}° {compass_point(azimuth)}" for azimuth in turned]
+    ax = _draw_day(ax, hours, light, words, EAST_TO_WEST, by="Azimuth")
     name_axes(ax, x=SOLAR_TIME, y=LIGHT, title=f"By azimuth at {tilt:g}° tilt, {_day(date)}")
     return ax
 
@@ -96,13 +93,8 @@ def plot_irradiance_by_tilt(
         facing = number("azimuth", azimuth, unit="of degrees")
     planes = [Plane(facing, tilt) for tilt in tilts]
     hours, light = _day_light(site, date, planes, weather=weather, cache=cache)
-    ax = new_axes() if ax is None else ax
-    dress(ax)
-    for plane, values, colour in zip(planes, light, _light_to_dark(len(planes)), strict=True):
-        words = f"{plane.surface_tilt:g}°"
-        ax.plot(hours, values, color=colour, linewidth=1.8, label=words)
-    _finish_day(ax, hours, light)
-    legend_beside(ax, "Tilt")
+    words = [f"{plane.surface_tilt:g}°" for plane in planes]
+    ax = _draw_day(ax, hours, light, words, FLAT_TO_STEEP, by="Tilt")
     name_axes(ax, x=SOLAR_TIME, y=LIGHT, title=f"By tilt at {facing:g}° azimuth, {_day(date)}")
     return ax
 
@@ -153,7 +145,7 @@ def _daily_energy(weather: Weather, directions: Array) -> Array:
         raise WeatherError(f"the weather from {weather.source} has no light in that year")
     sky = sky_at(weather, utc_seconds(weather.times)[daylight])
     share = np.count_nonzero(daylight) / len(weather.times)
-    # in blocks, so that a year of all planes never stands in memory at once
+    # in blocks, so that a year of all planes is never in memory at once
     parts = [
         plane_irradiance(sky, directions[first : first + _BLOCK]).mean(axis=1)
         for first in range(0, len(directions), _BLOCK)
@@ -197,23 +189,25 @@ def _solar_day(site: Site, date: TimeLike) -> NDArray[np.datetime64]:
     return np.asarray(midnight - turn + np.arange(0, 86400, 300).astype("timedelta64[s]"))
 
 
-def _finish_day(ax: Axes, hours: Array, light: Array) -> None:
+def _draw_day(
+    ax: Axes | None, hours: Array, light: Array, words: list[str], colours: list[str], *, by: str
+) -> Axes:
+    """Draw a line for each plane's light through a day."""
+    ax = new_axes() if ax is None else ax
+    dress(ax)
+    for values, name, colour in zip(light, words, _blend(colours, len(words)), strict=True):
+        ax.plot(hours, values, color=colour, linewidth=1.8, label=name)
     hours_axis(ax, float(hours[0]), float(hours[-1]))
     ax.set_ylim(0.0, max(1.0, float(light.max())) * 1.06)
+    # the tops of summer's curves lie too close for labels on the lines themselves
+    legend_beside(ax, by)
+    return ax
 
 
 def _toward_equator(site: Site) -> tuple[float, float, float, float, float]:
     """Return five azimuths from east to west on the side where the sun is at noon. [degrees]"""
     north = site.latitude < 0.0
     return (90.0, 45.0, 0.0, 315.0, 270.0) if north else (90.0, 135.0, 180.0, 225.0, 270.0)
-
-
-def _from_to(count: int) -> list[str]:
-    return _blend([ACCENT, "#5B5B5B", CONTRAST], count)
-
-
-def _light_to_dark(count: int) -> list[str]:
-    return _blend(["#8CC5E3", ACCENT, "#00253B"], count)
 
 
 def _blend(colours: list[str], count: int) -> list[str]:

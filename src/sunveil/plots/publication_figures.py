@@ -22,13 +22,14 @@ from sunveil.plots.style import (
     SMALL,
     as_polar,
     check_inputs,
+    draw_band,
     dress,
     dress_polar,
     mark_private,
     name_axes,
     new_axes,
     new_polar,
-    new_row,
+    panels_of,
 )
 from sunveil.power.power_result import FleetPower
 from sunveil.publication.published_tables import Publication, PublishedTable
@@ -97,9 +98,8 @@ def plot_power_day(
     local = power.times.tz_convert(ZoneInfo(zone))
     own = local.strftime("%Y-%m-%d").to_numpy() == day
     hours = (local.hour + local.minute / 60.0).to_numpy()[own] + power.grid.step / 7200.0
-    ax.fill_between(hours, power.low_kw[place][own], power.high_kw[place][own], color=ACCENT,
-                    alpha=0.22, lw=0.0, label=BAND_LABEL)  # fmt: skip
-    ax.plot(hours, power.power_kw[place][own], color=ACCENT, lw=1.5)
+    lines = (each[place][own] for each in (power.low_kw, power.power_kw, power.high_kw))
+    draw_band(ax, hours, *lines, words=BAND_LABEL)
     ax.set_xlim(0.0, 24.0)
     ax.set_xticks(range(0, 25, 4))
     ax.set_ylim(bottom=0.0)
@@ -136,9 +136,7 @@ def plot_power_duration(
         np.sort(each[place])[::-1] for each in (power.low_kw, power.power_kw, power.high_kw)
     )
     keep = max(int((high > 0.0).sum()), 2)
-    ax.fill_between(hours[:keep], low[:keep], high[:keep], color=ACCENT, alpha=0.22, lw=0.0,
-                    label=BAND_LABEL)  # fmt: skip
-    ax.plot(hours[:keep], middle[:keep], color=ACCENT, lw=1.5)
+    draw_band(ax, hours[:keep], low[:keep], middle[:keep], high[:keep], words=BAND_LABEL)
     ax.legend(fontsize=8.0, frameon=False, labelcolor=QUIET)
     ax.set_xlim(0.0, hours[keep - 1])
     ax.set_ylim(bottom=0.0)
@@ -204,7 +202,7 @@ def plot_shares(table: PublishedTable, quantity: str, *, ax: Axes | None = None)
 
 
 def plot_survival(table: PublishedTable, *, ax: Axes | None = None) -> Axes:
-    """Draw how far a synthetic table is from its counts, beside what the noise alone would make."""
+    """Draw the distance of a synthetic table from its counts, next to that of the noise alone."""
     _need(table, SURVIVAL)
     columns = zip(
         *(table.column(c) for c in ("kind", "of", "difference", "noise_error")), strict=True
@@ -261,7 +259,7 @@ def _need(table: PublishedTable, names: set[str]) -> None:
         raise ParameterError(f"the table {table.name} has no column {sorted(missing)[0]} to draw")
 
 
-# Unit and mechanism: colour and dashes. Colours tell units apart, dashes mechanisms.
+# Unit and mechanism: colour and dashes. Colours distinguish units, dashes mechanisms.
 LOOKS = {
     ("readings:1", "permute-and-flip"): (ACCENT, "-"),
     ("readings:1", "exponential"): (ACCENT, (0, (1.2, 1.6))),
@@ -297,9 +295,8 @@ def plot_utility(
         )
     if not curves:
         raise ParameterError("a figure of utility needs at least one curve")
-    if axes is not None and len(axes) != 3:
-        raise ParameterError("utility is drawn on three panels: azimuth, tilt and capacity")
-    panels = tuple(axes) if axes is not None else new_row(3, 11.0, 3.9)
+    words = "utility is drawn on three panels: azimuth, tilt and capacity"
+    panels = panels_of(axes, 3, 11.0, 3.9, what=words)
     for ax in panels:
         dress(ax)
         ax.set_xscale("log")

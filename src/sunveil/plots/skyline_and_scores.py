@@ -121,14 +121,14 @@ class SeenReadings:
     """The daylight readings of a record on the clock that its estimate found: private."""
 
     sky: SkyTable  # the sky over the record
-    place: NDArray[np.intp]  # which of the sky's usable intervals each reading stands at
+    place: NDArray[np.intp]  # index of each reading's interval among the sky's usable ones
     day: NDArray[np.int64]  # number of the solar day of each reading since 1970
     sun: Array  # the sun's vector at the middle of each interval, shape (readings, 3)
     power: Array  # [kW] what was measured
     modelled: Array  # [kW] what the estimate gives
-    parts: Array  # [kW]
+    parts: Array  # [kW] what each of its planes gives, shape (planes, readings)
     estimate: Estimate  # the estimate
-    generated: Array  # [kW]
+    generated: Array  # [kW] measured, a household's usual load added
 
     def __repr__(self) -> str:
         return f"SeenReadings({len(self.power)} readings, private)"
@@ -442,7 +442,7 @@ def _draw_path(ax: Axes, site: Site, date: str, name: str, *, middle: float) -> 
     if azimuth[place] < middle - 90.0:
         side = "left"
     elif abs(azimuth[place] - middle) < 90.0:
-        # left of noon, where most panels face and their mark stands
+        # left of noon, where most panels face and their mark is
         place = int(np.abs(azimuth - middle + NAME_BEFORE).argmin())
     label = ax.text(
         azimuth[place],
@@ -468,7 +468,7 @@ def _draw_hidden(ax: Axes, skyline: Array, middle: float) -> None:
     # sectors begin at north, which is the left edge or the middle of the figure
     turned = np.roll(skyline, 0 if middle else len(skyline) // 2)
     ax.stairs(turned, edges, fill=True, color=HIDDEN, alpha=0.85, zorder=2.5)
-    # the middle of the widest part that is highest, where the number stands best
+    # the middle of the widest highest part, where the number is best placed
     tops = np.where(skyline == skyline.max(), skyline, 0.0).tolist()
     highest = max(hidden_skies(tops), key=_wide)
     inside = highest.highest >= FIRST_INSIDE[0] and _wide(highest) >= FIRST_INSIDE[1]

@@ -19,6 +19,7 @@ from matplotlib.patheffects import withStroke
 from matplotlib.projections.polar import PolarAxes
 from matplotlib.text import Text
 from matplotlib.ticker import MultipleLocator
+from numpy.typing import NDArray
 
 from sunveil._options import instance, is_number, shown
 from sunveil.errors import ParameterError
@@ -52,6 +53,18 @@ def new_row(count: int, width: float, height: float, *, share: bool = False) -> 
         1, count, figsize=(width, height), layout="constrained", squeeze=False, sharey=share
     )
     return tuple(axes[0])
+
+
+def panels_of(
+    axes: Sequence[Axes] | None, count: int, width: float, height: float, *, what: str,
+    share: bool = False,
+) -> tuple[Axes, ...]:  # fmt: skip
+    """Return the panels given, which must be ``count``, or those of a new figure."""
+    if axes is None:
+        return new_row(count, width, height, share=share)
+    if len(axes) != count:
+        raise ParameterError(what)
+    return tuple(axes)
 
 
 def new_polar(size: float = 4.8) -> PolarAxes:
@@ -116,6 +129,21 @@ def halo(text: object) -> None:
     """Put a white edge around a text so that it reads over colour."""
     assert isinstance(text, Text)
     text.set_path_effects([withStroke(linewidth=2.4, foreground="white")])
+
+
+def name_line(ax: Axes, place: float, words: str, colour: str) -> None:
+    """Name dots or lines above a panel's curves."""
+    text = ax.text(place, 0.97, words, transform=ax.transAxes, va="top", fontsize=SMALL)
+    text.set_color(colour)
+    halo(text)
+
+
+def draw_band(
+    ax: Axes, x: NDArray[Any], low: Array, middle: Array, high: Array, *, words: str = ""
+) -> None:
+    """Draw a line within its band of 90%."""
+    ax.fill_between(x, low, high, color=ACCENT, alpha=0.22, linewidth=0.0, label=words, gid="band")
+    ax.plot(x, middle, color=ACCENT, linewidth=1.5)
 
 
 def legend_beside(ax: Axes, title: str) -> None:

@@ -14,7 +14,7 @@ from sunveil.errors import ParameterError
 from sunveil.power.from_tables import read_source
 from sunveil.power.plane_power import PowerChain, Unknowns, daylight_sky, plane_profiles, power_grid
 from sunveil.power.posterior import FleetMixture
-from sunveil.power.power_result import FleetPower, GroupSky, band_of, lit_draws
+from sunveil.power.power_result import FleetPower, GroupSky, band_of, daylight_draws
 from sunveil.publication.published_tables import Publication
 from sunveil.site import Site, TimeGrid
 from sunveil.weather.weather_data import TimeLike, Weather
@@ -157,7 +157,7 @@ def power_of(
                 unknowns.weather_factors(light, mixture.draws, rng),
             )
         sky = skies[where]
-        found[:, place, sky.light.lit] = band_of(lit_draws(mixture, place, sky, model))
+        found[:, place, sky.light.daylight] = band_of(daylight_draws(mixture, place, sky, model))
     return FleetPower(
         grid=grid,
         power_kw=found[0],

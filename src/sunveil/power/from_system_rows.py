@@ -39,11 +39,11 @@ CHANCE_AZIMUTH, CHANCE_TILT, CHANCE_CAPACITY = 47.5, 17.9, 6600.0
 FEW_LOST = 0.02
 
 
-# More than this is never taken to be lost: something is always told.
+# Largest share of rows taken to be lost.
 MOST_LOST = 0.97
 
 
-# Of the logarithm of capacity, where too many rows tell nothing for it to be told.
+# Error of the logarithm of capacity where too many rows are lost to estimate it.
 USUAL_CAPACITY_ERROR = 0.05
 
 
@@ -88,7 +88,7 @@ class RowErrors:
         )
 
     def moved(self, deviations: Sequence[float]) -> RowErrors:
-        """Return the law that lies so many deviations from the stated one."""
+        """Return the law that many deviations from the stated one."""
         lost, *others = deviations
         odds = self.lost / (1.0 - self.lost) * np.exp(LOST_SPREAD * lost)
         azimuth, tilt, capacity = (float(np.exp(ERROR_SPREAD * each)) for each in others)
@@ -493,7 +493,7 @@ def unmixed(
     rng: np.random.Generator,
     drifts: Sequence[Array] = (),
 ) -> FleetMixture:
-    """Return draws of a fleet whose systems were released by a known law over its own cells."""
+    """Return draws of a fleet from releases by a known law over its own cells."""
     systems = float(seen.sum())
     unknown = np.zeros((len(law), 1))
     moves = tuple(np.hstack([each, unknown]) for each in drifts)
@@ -523,7 +523,7 @@ def lossy_mixture(
     draws: int,
     rng: np.random.Generator,
 ) -> FleetMixture:
-    """Return draws of a fleet of whose rows many tell nothing."""
+    """Return draws of a fleet with many rows that carry no information."""
     grid = row_grid(capacities_kw)
     prior = cell_prior(grid, largest_kw=capacities_kw[1])
     place = np.ravel_multi_index(grid.places(azimuth, tilt, capacity), grid.shape)

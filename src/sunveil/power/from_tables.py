@@ -59,9 +59,9 @@ def synthetic_mixture(
 ) -> FleetMixture:
     """Return draws of the fleet behind a synthetic table."""
     with all_named("the publication", "its folder as it was published"):
-        told, many = public["bins"], float(public["systems"])
-        edges = tuple(told["tilt_edges"]), tuple(told["capacity_edges_kw"])
-        bins = Bins(told["sectors"], *edges)
+        published_bins, many = public["bins"], float(public["systems"])
+        edges = tuple(published_bins["tilt_edges"]), tuple(published_bins["capacity_edges_kw"])
+        bins = Bins(published_bins["sectors"], *edges)
     prior = cell_prior(CellGrid.of(bins), largest_kw=bins.capacity_edges_kw[-1])
     observed = Observation(
         _matrix(counts, bins),
@@ -245,7 +245,7 @@ def _about(fleet: TableFleet, prior: CellPrior) -> tuple[str, ...]:
         " and their stated noise, none negative, adding up to the public number of systems.",
         "What the tables leave open is filled from public lists of systems (US and UK): tilts and"
         " sizes where they were not bought, planes within a cell, sizes within a class.",
-        "Systems that could not be inferred are left out.",
+        "Systems that could not be inferred are omitted.",
     )
 
 
@@ -376,7 +376,7 @@ def plane_mixture(table: pd.DataFrame, *, by: str | None, draws: int) -> FleetMi
     left = int((~usable).sum())
     about = ["Made from a table of planes, taken as it is."]
     if left:
-        about.append(f"{left:,} rows without a usable plane or capacity were left out.")
+        about.append(f"{left:,} rows without a usable plane or capacity were omitted.")
     return FleetMixture(
         key=key,
         groups=groups,

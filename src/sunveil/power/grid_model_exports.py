@@ -19,7 +19,7 @@ from sunveil.power import plane_power, posterior
 from sunveil.power.power_result import BAND, FleetPower
 from sunveil.site import Site
 
-# Planes with less of a group's capacity are left out of model chains.
+# Planes with less of a group's capacity are omitted from model chains.
 LEAST_SHARE = 0.005
 
 
@@ -109,14 +109,14 @@ def model_chains(power: FleetPower, site: Site | None = None) -> dict[str, Any]:
     """Return a pvlib ``ModelChain`` for every group: its planes as arrays of one system.
 
     Capacities are the means of the draws. The chain is PVWatts with the losses that the power was
-    made with; planes with little capacity are left out and their capacity is shared out.
+    made with; planes with little capacity are omitted and their capacity is shared out.
 
     Parameters
     ----------
     power
         The fleet's power.
     site
-        Where; the place of each group when left out.
+        The site; the place of each group if None.
 
     Examples
     --------

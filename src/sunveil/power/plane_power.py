@@ -60,7 +60,7 @@ class DaylightSky:
 
     site: Site  # where
     grid: TimeGrid  # all intervals, day and night
-    lit: NDArray[np.intp]  # places of the daylight ones among them
+    daylight: NDArray[np.intp]  # places of the daylight ones among them
     sky: Sky  # the light in their middles
     weather: Weather  # where the light comes from
 
@@ -83,15 +83,15 @@ def daylight_sky(what: Any, site: Site, grid: TimeGrid, **options: Any) -> Dayli
     clear = None if weather.clear else get_weather("clearsky", site, start, end)
     middles = grid.times + np.timedelta64(grid.step // 2, "s")
     sky = sky_at(weather, middles, clear)
-    lit = np.flatnonzero(sky.sun[:, 2] > LOWEST_SUN)
-    missing = ~covered(weather, middles[lit])
+    daylight = np.flatnonzero(sky.sun[:, 2] > LOWEST_SUN)
+    missing = ~covered(weather, middles[daylight])
     if missing.any():
-        day = np.datetime_as_string(middles[lit][missing][0], unit="D")
+        day = np.datetime_as_string(middles[daylight][missing][0], unit="D")
         raise WeatherError(
             f"the weather from {weather.source} has nothing for {int(missing.sum()):,} daylight"
             f" intervals, the first on {day}; give weather of the whole span"
         )
-    return DaylightSky(site, grid, lit, sky.take(lit).single(), weather)
+    return DaylightSky(site, grid, daylight, sky.take(daylight).single(), weather)
 
 
 def plane_profiles(
@@ -111,7 +111,7 @@ def plane_profiles(
 
 
 def held_at_limits(power: Array, ratios: tuple[float, float] | None) -> Array:
-    """Return the mean power of systems whose inverters end between two limits. [kW/kW]"""
+    """Return the mean power of systems with inverter limits between two values. [kW/kW]"""
     if ratios is None:
         return power
     low, high = ratios
@@ -200,8 +200,8 @@ class Unknowns:
         if not self.weather or light.weather.clear:
             return None
         slow = np.hypot(WEATHER_BIAS, YEAR_ERROR if light.weather.typical else 0.0)
-        out = np.empty((len(light.lit), draws), dtype=np.float32)
-        steps = np.diff(light.lit, prepend=light.lit[:1]) * light.grid.step / 3600.0
+        out = np.empty((len(light.daylight), draws), dtype=np.float32)
+        steps = np.diff(light.daylight, prepend=light.daylight[:1]) * light.grid.step / 3600.0
         kept = np.exp(-steps / LASTING)
         now = rng.standard_normal(draws)
         for place, share in enumerate(kept):

@@ -30,7 +30,7 @@ Draws = NDArray[np.float32]
 
 @dataclass(frozen=True, slots=True)
 class BandedDay:
-    """A day, and what it is told for.
+    """A day, and the reason it was chosen.
 
     Parameters
     ----------
@@ -60,7 +60,7 @@ def peak_day(power: FleetPower, *, group: str | None = None, zone: str = "UTC") 
     power
         The fleet's power.
     group
-        Which group; the only one when left out.
+        The group; None if there is only one.
     zone
         The place's time zone.
 
@@ -75,7 +75,7 @@ def peak_day(power: FleetPower, *, group: str | None = None, zone: str = "UTC") 
     draws = power.draws(group)
     days, names = _days(power, zone)
     highest = np.maximum.reduceat(draws, days, axis=0)
-    return _told_day(highest, names, "kW", "highest power of the day", np.argmax)
+    return _banded_day(highest, names, "kW", "highest power of the day", np.argmax)
 
 
 @checked
@@ -95,7 +95,7 @@ def minimum_load_day(
     load_kw
         The load of the same group in every interval, or one number for all of them. [kW]
     group
-        Which group; the only one when left out.
+        The group; None if there is only one.
     zone
         The place's time zone.
 
@@ -116,7 +116,7 @@ def minimum_load_day(
     days, names = _days(power, zone)
     lowest = np.minimum.reduceat(load[:, None] - draws, days, axis=0)
     about = "lowest load less generation of the day"
-    return _told_day(lowest, names, "kW", about, np.argmin)
+    return _banded_day(lowest, names, "kW", about, np.argmin)
 
 
 @checked
@@ -130,11 +130,11 @@ def steepest_ramps(
     power
         The fleet's power.
     group
-        Which group; the only one when left out.
+        The group; None if there is only one.
     zone
         The place's time zone.
     minutes
-        Over how long; one interval when left out. [minutes]
+        Length of the window; one interval if None. [minutes]
 
     Examples
     --------
@@ -183,7 +183,7 @@ def facing_at_evening(
     hours, months
         When the evening peak is, by the place's clock.
     group
-        Which group; the only one when left out.
+        The group; None if there is only one.
     zone
         The place's time zone.
 
@@ -220,7 +220,7 @@ def cloud_front(
     """Return how much power a front of clouds takes away at the group's highest hour.
 
     The front darkens all of the group within some minutes; a longer passage loses as much, more
-    slowly. What is told is the fall in one interval of the grid, or in the whole passage where that
+    slowly. The answer is the fall in one interval of the grid, or in the whole passage where that
     is shorter.
 
     Parameters
@@ -228,7 +228,7 @@ def cloud_front(
     power
         The fleet's power.
     group
-        Which group; the only one when left out.
+        The group; None if there is only one.
     minutes
         How long the front takes to pass over the group. [minutes]
     left
@@ -263,7 +263,7 @@ def more_capacity(
     share
         How much more.
     group
-        Which group; the only one when left out.
+        The group; None if there is only one.
 
     Examples
     --------
@@ -301,7 +301,7 @@ def _days(power: FleetPower, zone: str) -> tuple[NDArray[np.intp], list[str]]:
     return starts, [str(each) for each in dates[starts]]
 
 
-def _told_day(
+def _banded_day(
     values: Draws, names: list[str], unit: str, about: str, best: Callable[..., NDArray[np.intp]]
 ) -> BandedDay:
     """Return the day that is best in most draws."""

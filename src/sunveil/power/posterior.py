@@ -47,7 +47,7 @@ UNKNOWN_SHARE, UNKNOWN_SPREAD = 0.02, 1.5
 
 
 # How much steeper or flatter sizes fall within classes than in the lists, in all classes alike: of
-# sizes whose logarithm has the variance 0.2 and lies 0.3 higher, they fall by 0.3 / 0.2 less.
+# sizes with a logarithm of variance 0.2 that lies 0.3 higher, they fall by 0.3 / 0.2 less.
 SIZE_SLOPE = 1.5
 
 
@@ -55,7 +55,7 @@ SIZE_SLOPE = 1.5
 _LEAST = 1e-4
 
 
-# Planes that stand for a cell: so many azimuths by so many tilts.
+# Planes that stand for a bin: azimuths by tilts.
 WITHIN = (3, 3)
 
 
@@ -69,7 +69,7 @@ RATIOS = (1.0, 1.3)
 
 @dataclass(frozen=True, slots=True)
 class CellGrid:
-    """Sectors of azimuth, bands of tilt and classes of capacity that a fleet is told in."""
+    """Sectors of azimuth, bands of tilt and classes of capacity of a fleet's published tables."""
 
     sectors: int  # how many sectors the compass is cut into
     centre: float  # [degrees] azimuth of the middle of the first

@@ -122,12 +122,12 @@ class FleetPower:
         group
             Which group.
         planes
-            Which of the mixture's planes are counted; all of them when left out.
+            The planes of the mixture to count; all if None.
         """
         place = self.place(group)
-        lit = lit_draws(self.mixture, place, self.skies[place], self.model, planes=planes)
-        whole = np.zeros((self.grid.count, lit.shape[1]), dtype=np.float32)
-        whole[self.skies[place].light.lit] = lit
+        daylight = daylight_draws(self.mixture, place, self.skies[place], self.model, planes=planes)
+        whole = np.zeros((self.grid.count, daylight.shape[1]), dtype=np.float32)
+        whole[self.skies[place].light.daylight] = daylight
         return whole
 
     @checked
@@ -135,7 +135,7 @@ class FleetPower:
         self, measure: Callable[[NDArray[np.float32]], float], unit: str, about: str,
         *, group: str | None = None,
     ) -> Banded:  # fmt: skip
-        """Return any number that can be told of a run of power, with its band.
+        """Return a number computed from a run of power, with its band.
 
         Parameters
         ----------
@@ -176,7 +176,7 @@ def banded(values: Sequence[float] | Array, unit: str, about: str) -> Banded:
     return Banded(float(middle), float(low), float(high), unit, about)
 
 
-def lit_draws(
+def daylight_draws(
     mixture: FleetMixture,
     place: int,
     sky: GroupSky,
@@ -194,12 +194,12 @@ def lit_draws(
 
 
 def band_of(
-    lit: NDArray[np.float32],
+    daylight: NDArray[np.float32],
 ) -> tuple[NDArray[np.float32], NDArray[np.float32], NDArray[np.float32]]:
     """Return the middle of the draws of each interval, and the band's ends."""
     # The middle and not the mean: where little is known of sizes, a few draws are far too large.
-    many = lit.shape[1]
+    many = daylight.shape[1]
     # the numbers next to the band's ends, so that one partition finds all three
     low = max(int(np.floor((0.5 - BAND / 2) * many)) - 1, 0)
-    parted = np.partition(lit, (low, many // 2, many - 1 - low), axis=1)
+    parted = np.partition(daylight, (low, many // 2, many - 1 - low), axis=1)
     return parted[:, many // 2], parted[:, low], parted[:, many - 1 - low]

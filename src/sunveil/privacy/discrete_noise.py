@@ -126,7 +126,7 @@ class DiscreteLaplace:
 
     @checked
     def scale(self, sensitivity: Sensitivity) -> float:
-        """Return b: the smallest near Δ/ε whose loss, by OpenDP's own map, is within ε."""
+        """Return b: the smallest near Δ/ε with a loss, by OpenDP's own map, within ε."""
         return _laplace_scale(self.epsilon, sensitivity.absolute)
 
     @checked
@@ -179,7 +179,7 @@ class DiscreteGaussian:
 
     @checked
     def scale(self, sensitivity: Sensitivity) -> float:
-        """Return σ: the smallest near Δ₂/√(2ρ) whose ρ, by OpenDP's own map, is within ρ."""
+        """Return σ: the smallest near Δ₂/√(2ρ) with a ρ, by OpenDP's own map, within ρ."""
         return _gaussian_scale(self.rho, sensitivity)
 
     @checked

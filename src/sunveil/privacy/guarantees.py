@@ -79,7 +79,7 @@ def rho_to_epsilon(rho: float, delta: float) -> float:
 
 @checked
 def epsilon_to_rho(epsilon: float, delta: float) -> float:
-    """Return the largest ρ whose ε at δ does not exceed a promise, a little less for rounding."""
+    """Return the largest ρ with at most a promised ε at δ, a little less for rounding."""
     _check(epsilon, delta)
 
     def lacking(log_order: float) -> float:

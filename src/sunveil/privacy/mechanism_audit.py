@@ -55,7 +55,7 @@ ALARM_P_VALUE = 1e-9
 FEWEST_PER_CELL = 50.0
 
 
-# What mechanisms are shown: so many candidates, one far ahead; a grid of planes and capacities.
+# Inputs of mechanisms: many candidates, one far ahead; a grid of planes and capacities.
 CANDIDATES, LEAD = 200, 20.0  # [nats]
 
 
@@ -142,7 +142,7 @@ class SamplerFinding:
     mechanism: str
     unit: str
     draws: int
-    cells: int  # outputs, or groups of rare outputs, that were told apart
+    cells: int  # outputs, or groups of rare outputs, that were distinguished
     p_value: float  # how often a right sampler is as far off; 0 for an impossible draw
 
     @property
@@ -180,7 +180,7 @@ def audit_sampler(
 
 @dataclass(frozen=True, slots=True)
 class OneCount:
-    """The noise of one count, as a mechanism whose answers are those near it and all others."""
+    """The noise of one count, as a mechanism with answers near it and all others."""
 
     noise: CountNoise
 

@@ -218,7 +218,7 @@ def draw_weighted(log_weights: Array) -> int:
 def draw_uniform(count: int) -> int:
     """Return one of ``count`` indices, all equally likely."""
     # Two digits are drawn, so that the time grows with the square root of the count only, and drawn
-    # anew where they are no index, which happens less than once in that root.
+    # again where they are no index, which happens less than once in that root.
     if count == 1:
         return 0
     base = math.isqrt(count - 1) + 1

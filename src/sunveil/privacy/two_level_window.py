@@ -27,8 +27,8 @@ Priors = tuple[tuple[float, ...], ...]
 _GRAIN = 2.0**-40
 
 
-# Along a range with more values than this, errors are averaged over so many places, an equal share
-# of the prior each. More changed the loss of the chosen window by less than a ten-thousandth.
+# Along a range with more values than this, errors are averaged over this many places, with equal
+# shares of the prior. More changed the loss of the chosen window by less than a ten-thousandth.
 _PLACES = 5
 
 
@@ -118,7 +118,7 @@ class Window:
         Parameters
         ----------
         priors
-            Weights of the values of each axis; all alike when left out.
+            Weights of the values of each axis; equal if None.
         """
         gain = math.expm1(self.epsilon - SLACK)
         found = np.zeros(len(self.axes))
@@ -153,7 +153,7 @@ def best_window(
     axes
         The candidates.
     priors
-        Public weights of the values of each axis; all alike when left out.
+        Public weights of the values of each axis; equal if None.
     """
     check_release_epsilon(epsilon)
     if not axes:

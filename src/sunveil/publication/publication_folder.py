@@ -50,9 +50,9 @@ def holds_systems(table: PublishedTable) -> bool:
 
 def orange_button(table: PublishedTable, *, description: str = "") -> dict[str, Any]:
     """Return the systems of a table as an Orange Button document."""
-    # A system is a `PVSystem` with its `CapacityDC` and one `PVArray` for each of its planes, whose
+    # A system is a `PVSystem` with its `CapacityDC` and one `PVArray` for each of its planes; its
     # `Orientation` has azimuth, clockwise from true north, and tilt from the horizontal. Its
-    # `PVSystemID` is the release's random name. Where no planes are told, and for a tracker, the
+    # `PVSystemID` is the release's random name. Where no planes are given, and for a tracker, the
     # array has the system's own azimuth and tilt.
     if not holds_systems(table):
         raise ParameterError(
@@ -60,8 +60,8 @@ def orange_button(table: PublishedTable, *, description: str = "") -> dict[str, 
             f" {', '.join(NEEDED)}"
         )
     names, azimuths, tilts, capacities = (table.column(name) for name in NEEDED)
-    told = any(column.name == "planes" for column in table.columns)
-    planes = table.column("planes") if told else [None] * len(names)
+    given = any(column.name == "planes" for column in table.columns)
+    planes = table.column("planes") if given else [None] * len(names)
     found = []
     for name, azimuth, tilt, capacity, own in zip(
         names, azimuths, tilts, capacities, planes, strict=True
@@ -237,7 +237,7 @@ def _describe(
 
 
 def frame_of_table(table: PublishedTable) -> pd.DataFrame:
-    """Return a table as a pandas frame whose columns may have gaps."""
+    """Return a table as a DataFrame of columns that may have gaps."""
     names = [column.name for column in table.columns]
     frame = pd.DataFrame(list(table.rows), columns=names, dtype=object)
     return frame.astype({column.name: KINDS[column.kind] for column in table.columns})
@@ -278,7 +278,7 @@ def _write_table(folder: Path, table: PublishedTable) -> None:
 
 
 def _without_formulas(frame: pd.DataFrame, table: PublishedTable) -> pd.DataFrame:
-    """Return a frame whose texts no spreadsheet takes for formulas."""
+    """Return a DataFrame without texts that a spreadsheet takes for formulas."""
     texts = [column.name for column in table.columns if column.kind == "string"]
     held = {name: frame[name].map(defuse, na_action="ignore").astype("string") for name in texts}
     return frame.assign(**held).rename(columns=defuse)

@@ -175,7 +175,7 @@ def _preprocessing(how: HowMade, account: LedgerAccount | None) -> str:
     if account is None or account.schema is None:
         return text
     return (
-        f"{text} Files were read by their headers and by declarations whose schema digest is"
+        f"{text} Files were read by their headers and by declarations, with schema digest"
         f" {account.schema}."
     )
 

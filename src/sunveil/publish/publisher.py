@@ -38,7 +38,7 @@ class Product(Generic[Errors]):
 
     @property
     def series(self) -> str | None:
-        """Digest that questions of one series share, whose answers form one publication."""
+        """Digest of a series of questions; their answers form one publication."""
         return None
 
     def question(
@@ -59,7 +59,7 @@ class Product(Generic[Errors]):
         """Refuse what cannot be drawn, before anything is charged."""
 
     def systems_charged(self, question: Question) -> Iterable[str]:
-        """Return the systems whose households are charged."""
+        """Return the systems to charge households for."""
         return question.systems or ()
 
     def draw(self, dataset: Dataset, question: Question, *, digest: str) -> Any:
@@ -93,7 +93,7 @@ class Publisher:
     ledger, dataset
         The ledger that is charged, and the name of the dataset in it.
     analyst
-        The analyst whose share is charged too; None for the curator.
+        The analyst, to charge a share too; None for the curator.
     homes
         Known households of the systems; other systems are households of their own.
 

@@ -87,7 +87,7 @@ class Recovered:
 
     @property
     def rule_exact(self) -> float:
-        """Share of the households whose capacity the rule gave away to the watt."""
+        """Share of the households with a capacity that the rule gave away to the watt."""
         missed = np.abs(self.rule_kw - self.true_kw)
         return float(np.mean(np.nan_to_num(missed, nan=np.inf) <= 0.0005 + 1e-9))
 

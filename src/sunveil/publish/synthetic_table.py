@@ -80,7 +80,7 @@ _REPORT = (
 def bins_of_rows(rows: FleetRows, bins: Bins) -> Whole:
     """Return the bin of every row along each axis: private."""
     # A row that lacks a value is in the first bin of every axis: that it could not be inferred is
-    # as private as its readings, so that it is neither refused nor left out.
+    # as private as its readings, so that it is neither refused nor omitted.
     if len(rows) == 0:
         raise ParameterError("a synthetic table needs at least one system")
     numbers = bins_of_systems(rows, bins)

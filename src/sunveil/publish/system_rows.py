@@ -52,7 +52,7 @@ COLUMNS = (
 ONE_PLANE, TWO_PLANES, TURNING = MOUNTS
 
 
-# What is told besides where pairs of planes and trackers were candidates.
+# Further columns where pairs of planes and trackers were candidates.
 MOUNT_COLUMNS = (
     Column("mount", "string", f"{ONE_PLANE}, {TWO_PLANES}, or {TURNING}."),
     Column("axis_azimuth", "number", "Where a tracker's axis points, 90 to below 270. [degrees]"),
@@ -124,7 +124,7 @@ class SystemRows(Product[ExpectedErrors]):
         Public name of the readings, where there are others of the same days.
     standing
         Give rows that stand from earlier years again, and draw and charge new systems alone. Unit,
-        ε and mechanism identify them; a system whose row stands needs no readings.
+        ε and mechanism identify them; a system with a standing row needs no readings.
     redraw
         Standing rows to draw again, since the system's roof is publicly known to have changed: the
         day of the change, such as ``2028-05-01``, by system. Each is charged again, once for every
@@ -172,7 +172,7 @@ class SystemRows(Product[ExpectedErrors]):
     def question(
         self, dataset: Dataset, kept: Sequence[Answer] = (), *, analyst: str | None = None
     ) -> Question | None:
-        """Return the question for all systems, or for those whose rows do not stand."""
+        """Return the question for all systems, or for those without a standing row."""
         if self.standing:
             changed = self._plan(dataset, kept, self.redraw).changed
             if not changed:
@@ -380,19 +380,19 @@ def net_caution(net: int, systems: int) -> str:
     which = "All" if net >= systems else f"{net:,}"
     said = (
         f"{which} of the systems have net meters, which read generation less a household's load:"
-        " single planes alone are told of them"
+        " only single planes are released for them"
     )
     larger = ", and their errors are larger than those of all rows together"
     return f"{said}{'' if net >= systems else larger}."
 
 
 def systems_tables(rows: Sequence[Sequence[Any]]) -> tuple[PublishedTable, ...]:
-    """Return the table of systems, and one of their planes where any row tells them."""
+    """Return the table of systems, and one of their planes where any row has them."""
     about = (
         "Azimuth, tilt and DC capacity of single systems, each drawn under the promise; the errors"
         " to expect stand in the table errors."
     )
-    if not any(map(_tells_planes, rows)):
+    if not any(map(_has_planes, rows)):
         return (PublishedTable("systems", about, COLUMNS, tuple(map(tuple, rows))),)
     planes = PublishedTable(
         name="planes",
@@ -401,21 +401,21 @@ def systems_tables(rows: Sequence[Sequence[Any]]) -> tuple[PublishedTable, ...]:
         columns=PLANE_COLUMNS,
         rows=tuple(itertools.chain.from_iterable(map(_plane_rows, rows))),
     )
-    told = tuple((*row[: len(COLUMNS)], *_mount(row)) for row in rows)
+    full = tuple((*row[: len(COLUMNS)], *_mount(row)) for row in rows)
     about += (
         " Azimuth and tilt of two planes are those of their summed normal, of a tracker at rest."
     )
-    return PublishedTable("systems", about, (*COLUMNS, *MOUNT_COLUMNS), told), planes
+    return PublishedTable("systems", about, (*COLUMNS, *MOUNT_COLUMNS), full), planes
 
 
-def _tells_planes(row: Sequence[Any]) -> bool:
+def _has_planes(row: Sequence[Any]) -> bool:
     """Return whether a row has planes and a tracker."""
     return len(row) > len(COLUMNS)
 
 
 def _mount(row: Sequence[Any]) -> tuple[Any, ...]:
     """Return what a row says in the columns of mounts."""
-    if not _tells_planes(row):
+    if not _has_planes(row):
         return None, None, None, None
     planes, tracker = row[len(COLUMNS) :]
     if tracker is not None:
@@ -424,7 +424,7 @@ def _mount(row: Sequence[Any]) -> tuple[Any, ...]:
 
 
 def _plane_rows(row: Sequence[Any]) -> Iterator[tuple[Any, ...]]:
-    if _tells_planes(row):
+    if _has_planes(row):
         name, _, _, capacity, planes, _ = row
         for number, plane in enumerate(planes, 1):
             where = plane["surface_azimuth"], plane["surface_tilt"], plane["share"]

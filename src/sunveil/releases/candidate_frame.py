@@ -150,7 +150,7 @@ MIDNIGHT_BEFORE, MIDNIGHT_AFTER = 12_600, 3_600
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Frame:
+class ReleaseFrame:
     """What is public about a release.
 
     Parameters
@@ -160,27 +160,27 @@ class Frame:
     time_grid
         The intervals, whole solar days of them.
     choices
-        Grids, tolerances and thresholds; those of scores are settled (:meth:`settled`).
+        Grids, tolerances and thresholds; those of scores are resolved (:meth:`resolved`).
     mounts
         What candidates stand on: single planes, and pairs and trackers where they are candidates.
-    lit
+    daylight
         Which intervals are in daylight, by the declared clock; none about midnight.
     days
-        Where each solar day begins among the lit intervals, and where the last ends.
-    dark
+        Where each solar day begins among the daylight intervals, and where the last ends.
+    night
         In which intervals the sun is well below the horizon, so that a net meter sees load alone;
         none about midnight.
     profiles
-        Logarithm of every mount's profile in the lit intervals, for every clock under every haze.
+        Logarithm of every mount's profile in the daylight intervals, for each clock and haze.
     """
 
     weather: Weather
     time_grid: TimeGrid
     choices: Choices
     mounts: Mounts
-    lit: NDArray[np.bool_]
+    daylight: NDArray[np.bool_]
     days: NDArray[np.int64]
-    dark: NDArray[np.bool_]
+    night: NDArray[np.bool_]
     profiles: tuple[tuple[Logs, ...], ...]
 
     def __post_init__(self) -> None:
@@ -213,24 +213,25 @@ class Frame:
         """Return a digest of all that a score is made with, besides the readings."""
         digest = hashlib.sha256(self.choices.fingerprint().encode())
         grid = self.grid
-        for part in (grid.surface_azimuth, grid.surface_tilt, self.lit, self.days, self.offsets()):
+        parts = (grid.surface_azimuth, grid.surface_tilt, self.daylight, self.days, self.offsets())
+        for part in parts:
             digest.update(np.ascontiguousarray(part).tobytes())
         if self.choices.net is not None:
-            digest.update(self.dark.tobytes())
+            digest.update(self.night.tobytes())
         for profiles in chain.from_iterable(self.profiles):
             digest.update(np.ascontiguousarray(profiles).tobytes())
         return digest.hexdigest()
 
     @checked
-    def settled(
+    def resolved(
         self,
         unit: Unit,
         epsilon: float,
         *,
         differenced: bool = False,
         time_grid: TimeGrid | None = None,
-    ) -> Frame:
-        """Return the frame with choices settled for a release; nothing is modelled anew.
+    ) -> ReleaseFrame:
+        """Return the frame with choices resolved for a release; nothing is modelled again.
 
         Parameters
         ----------
@@ -242,11 +243,11 @@ class Frame:
             The intervals of the record, where the frame is made for longer ones too.
         """
         grid = time_grid or self.time_grid
-        choices = self.choices.settled(unit, epsilon, grid, differenced=differenced)
+        choices = self.choices.resolved(unit, epsilon, grid, differenced=differenced)
         found = replace(self, choices=choices)
         return found.of_singles() if choices.mounts is None else found
 
-    def of_singles(self) -> Frame:
+    def of_singles(self) -> ReleaseFrame:
         """Return the frame with single planes for its only candidates."""
         mounts = Mounts(self.mounts.singles)
         profiles = tuple(tuple(each[: len(mounts)] for each in hazes) for hazes in self.profiles)
@@ -268,21 +269,21 @@ class Frame:
         return offsets
 
     @checked
-    def lit_flat(self, profiles: Logs) -> NDArray[np.int64]:
+    def daylight_flat(self, profiles: Logs) -> NDArray[np.int64]:
         """Return in how many intervals of each day a flat plane has light, the first candidate."""
-        lit = np.isfinite(profiles[0]).astype(np.int64)
-        return np.add.reduceat(lit, self.days[:-1])
+        daylight = np.isfinite(profiles[0]).astype(np.int64)
+        return np.add.reduceat(daylight, self.days[:-1])
 
     @checked
     def readings(self, record: Record) -> Logs:
-        """Return the logarithm of a record's readings in the lit intervals."""
-        return log_power(power_on(self.time_grid, record)[self.lit])
+        """Return the logarithm of a record's readings in the daylight intervals."""
+        return log_power(power_on(self.time_grid, record)[self.daylight])
 
 
 def check_clock(record: Record, longitude: float) -> None:
-    """Refuse a record whose clock cannot be that of its place."""
+    """Refuse a record if its clock cannot be that of its place."""
     # Public: stamps and places are, and no reading is looked at.
-    # the weather may be of a cell whose middle is not the system's place
+    # the weather may be of the middle of a cell, away from the system
     if (reason := clock_elsewhere(record.timezone, longitude, slack=0.1)) is not None:
         raise ParameterError(f"system {record.system_id}: {reason}")
 
@@ -293,29 +294,29 @@ def make_frame(
     choices: Choices | None = None,
     *,
     cache: WeatherCache | None = None,
-) -> Frame:
+) -> ReleaseFrame:
     """Return the public frame of releases over a grid of times under some weather."""
     choices = choices or Choices()
     times, length = time_grid.times, float(time_grid.step)
     clear = _clear_sky(weather, time_grid, cache)
-    lit, dark = _lit(weather, clear, time_grid)
-    solar = times[lit].astype(np.int64) + round(weather.site.longitude * 240.0)
+    daylight, night = _daylight(weather, clear, time_grid)
+    solar = times[daylight].astype(np.int64) + round(weather.site.longitude * 240.0)
     begins = np.flatnonzero(np.diff(solar // DAY, prepend=-1))
     mounts = Mounts.of(choices.grid(), choices.mounts)
     hazes = choices.hazes if weather.clear else (0.0,)
     under = partial(
-        mount_profiles, weather, clear, times[lit], mounts, choices=choices, length=length
+        mount_profiles, weather, clear, times[daylight], mounts, choices=choices, length=length
     )
     profiles = tuple(under(ahead=ahead, hazes=hazes) for ahead in choices.clocks)
-    days = np.append(begins, int(lit.sum())).astype(np.int64)
-    return Frame(weather, time_grid, choices, mounts, lit, days, dark, profiles)
+    days = np.append(begins, int(daylight.sum())).astype(np.int64)
+    return ReleaseFrame(weather, time_grid, choices, mounts, daylight, days, night, profiles)
 
 
 def check_daylight(
     weather: Weather, time_grid: TimeGrid, *, cache: WeatherCache | None = None
 ) -> None:
     """Refuse times for which :func:`make_frame` would refuse, without modelling any candidate."""
-    _lit(weather, _clear_sky(weather, time_grid, cache), time_grid)
+    _daylight(weather, _clear_sky(weather, time_grid, cache), time_grid)
 
 
 @checked
@@ -325,7 +326,7 @@ def frame_of(
     choices: Choices | None = None,
     *,
     cache: WeatherCache | None = None,
-) -> Frame:
+) -> ReleaseFrame:
     """Return the public frame for the days of a record.
 
     Parameters
@@ -336,7 +337,7 @@ def frame_of(
     weather
         Public weather, which brings the place.
     choices
-        The public choices; the defaults when left out.
+        The public choices; the defaults if None.
     cache
         Where clear skies are kept.
     """
@@ -353,17 +354,17 @@ def _clear_sky(weather: Weather, time_grid: TimeGrid, cache: WeatherCache | None
     return clearsky(weather.site, f"{times[0] - edge}Z", f"{times[-1] + edge}Z", cache=cache)
 
 
-def _lit(
+def _daylight(
     weather: Weather, clear: Weather, time_grid: TimeGrid
 ) -> tuple[NDArray[np.bool_], NDArray[np.bool_]]:
-    """Return which intervals have daylight in their middle, and weather; and which are dark."""
+    """Return the intervals with daylight in their middle, and weather; and those at night."""
     middles = time_grid.times + np.timedelta64(round(time_grid.step / 2.0), "s")
     sun = sun_at(clear, middles)
     by_day = ~_about_midnight(time_grid, weather.site.longitude)
-    lit: NDArray[np.bool_] = (sun[:, 2] > LOWEST) & covered(weather, middles) & by_day
-    if not lit.any():
+    daylight: NDArray[np.bool_] = (sun[:, 2] > LOWEST) & covered(weather, middles) & by_day
+    if not daylight.any():
         raise MeterError("the readings and the weather have no daylight in common")
-    return lit, np.asarray((sun[:, 2] < -LOWEST) & by_day)
+    return daylight, np.asarray((sun[:, 2] < -LOWEST) & by_day)
 
 
 def _about_midnight(time_grid: TimeGrid, longitude: float) -> NDArray[np.bool_]:

@@ -24,8 +24,8 @@ from sunveil.privacy.guarantees import (
     check_epsilon,
 )
 from sunveil.privacy.mechanisms import Axis, Exponential, PermuteAndFlip, Placement, Score
-from sunveil.releases.candidate_frame import Frame
-from sunveil.releases.prior_and_votes import worth
+from sunveil.releases.candidate_frame import ReleaseFrame
+from sunveil.releases.prior_and_votes import equivalent_epsilon
 from sunveil.releases.release_answer import ExpectedErrors, Spread
 from sunveil.releases.release_choices import Choices
 from sunveil.releases.scores import count_score, placement, with_prior
@@ -94,7 +94,7 @@ class ErrorLaws:
 
 
 def release_laws(
-    frame: Frame,
+    frame: ReleaseFrame,
     record: Record,
     truth: Plane,
     capacity_kw: float,
@@ -103,7 +103,7 @@ def release_laws(
     epsilons: Sequence[float],
     exponential: bool = False,
 ) -> list[ErrorLaws]:
-    """Return the exact laws of a release's errors at each ε, for a system whose truth is known."""
+    """Return the exact laws of a release's errors at each ε, for a system with a known truth."""
     # None: made of a record, they are as private as it is.
     if isinstance(protect, System):
         placed = placement(frame, record)
@@ -116,7 +116,7 @@ def release_laws(
     counted: dict[tuple[object, int], Score] = {}
     found = []
     for each in epsilons:
-        own = frame.settled(protect, each, differenced=record.differenced)
+        own = frame.resolved(protect, each, differenced=record.differenced)
         # counts depend on how days vote and on the mounts alone, and take longest
         kind = own.choices.thresholds, len(own.mounts)
         if kind not in counted:
@@ -126,7 +126,9 @@ def release_laws(
     return found
 
 
-def framed_laws(frame: Frame, probabilities: Array, truth: Plane, capacity_kw: float) -> ErrorLaws:
+def framed_laws(
+    frame: ReleaseFrame, probabilities: Array, truth: Plane, capacity_kw: float
+) -> ErrorLaws:
     """Return the laws of a draw from a frame's candidates."""
     table = probabilities.reshape(frame.shape).sum(axis=0)
     planes = table.sum(axis=1)
@@ -169,7 +171,7 @@ def capacity_errors(capacities: Array, truth_kw: float) -> Array:
     return np.asarray(100.0 * np.abs(capacities / truth_kw - 1.0))
 
 
-# Where the window is laid whose errors are told: those of others differ at the ends of axes alone.
+# Where the window lies for the stated errors: others differ at the ends of axes alone.
 TYPICAL_PLANE, TYPICAL_KW = Plane(180.0, 25.0), 6.0
 
 
@@ -220,7 +222,7 @@ def typical_errors(
     latitude
         Of the system, which says how far such a clock turns a plane. [degrees]
     table
-        Where to look; the package's own table when left out.
+        The table; the package's own if None.
     """
     check_epsilon(epsilon)
     latitude = number("latitude", latitude, low=-90.0, high=90.0, unit="degrees")
@@ -233,7 +235,7 @@ def typical_errors(
     if not isinstance(protect, Readings | Days):
         found = _of_window(choices, rows, epsilon)
         return _over_labels(found, shifts, latitude)
-    each = worth(protect, epsilon, time_grid, differenced=differenced)
+    each = equivalent_epsilon(protect, epsilon, time_grid, differenced=differenced)
     name = "readings" if isinstance(protect, Readings) else "days"
     where, places = math.log(each), np.log(rows["worth"])
 

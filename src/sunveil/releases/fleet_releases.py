@@ -32,7 +32,7 @@ from sunveil.ledger.promises import Promise
 from sunveil.meters.reading_options import MeterOptions
 from sunveil.meters.record import UNREAD, Cleaning, Record, RefusedSystem, prepared
 from sunveil.privacy.guarantees import Guarantee, System, Unit, check_release_epsilon
-from sunveil.releases.candidate_frame import Frame, check_clock, check_daylight, make_frame
+from sunveil.releases.candidate_frame import ReleaseFrame, check_clock, check_daylight, make_frame
 from sunveil.releases.expected_errors import mean_errors, typical_errors
 from sunveil.releases.release import Mechanism, Scored, draw_release, score_record
 from sunveil.releases.release_answer import ExpectedErrors, Release
@@ -95,7 +95,7 @@ class ReleaseTerms:
         mechanism
             ``default``, ``exponential`` or ``permute-and-flip``.
         choices
-            The public choices; the defaults when left out.
+            The public choices; the defaults if None.
         promise
             What the releases are charged to. Under one with a δ the default is the exponential
             mechanism, which costs a quarter of permute-and-flip there.
@@ -109,7 +109,7 @@ class ReleaseTerms:
     def choices_for(self, *, net: bool) -> Choices:
         """Return the public choices for meters of generation, or for those that are declared net.
 
-        How days vote is settled by the frames that are made with them.
+        Frames that are made with them resolve how days vote.
         """
         return self.choices.for_meter(net=net)
 
@@ -127,11 +127,11 @@ class ReleaseTerms:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class SystemsPart:
-    """Some of the systems, whose draws are put aside together."""
+    """Some of the systems; their draws are put aside together."""
 
     number: int  # which part it is, and how many systems it has
     size: int  # which part it is, and how many systems it has
-    scores: Callable[[], Iterator[tuple[str, Frame, Scored]]]
+    scores: Callable[[], Iterator[tuple[str, ReleaseFrame, Scored]]]
 
 
 @runtime_checkable
@@ -342,7 +342,7 @@ class FleetWeather:
 
     cells: tuple[Cell, ...]  # the weather cells
     weather: str = "clearsky"  # `"clearsky"`, `"nsrdb"` or `"pvgis"`
-    server: Mapping[str, Any] = field(default_factory=dict)  # what a server of weather must be told
+    server: Mapping[str, Any] = field(default_factory=dict)  # parameters of a weather server
     cache: WeatherCache | None = None  # where weather is kept
 
     def over(self, cell: int, time_grid: TimeGrid) -> Weather:
@@ -357,7 +357,7 @@ class FleetWeather:
         with self._named(key):
             check_daylight(self.over(key.cell, time_grid), time_grid, cache=self.cache)
 
-    def frame(self, key: FrameKey, time_grid: TimeGrid, choices: Choices) -> Frame:
+    def frame(self, key: FrameKey, time_grid: TimeGrid, choices: Choices) -> ReleaseFrame:
         """Return a frame, or say in one sentence where none can be had."""
         with self._named(key):
             return make_frame(self.over(key.cell, time_grid), time_grid, choices, cache=self.cache)
@@ -387,12 +387,12 @@ class FrameCache:
         kept: int = KEPT,
     ) -> None:
         self._roster, self._weather, self._terms, self._most = roster, weather, terms, kept
-        self._kept: OrderedDict[FrameKey, Frame] = OrderedDict()
+        self._kept: OrderedDict[FrameKey, ReleaseFrame] = OrderedDict()
 
     def __len__(self) -> int:
         return len(self._kept)
 
-    def of(self, key: FrameKey) -> Frame:
+    def of(self, key: FrameKey) -> ReleaseFrame:
         """Return the frame of some systems."""
         if key in self._kept:
             self._kept.move_to_end(key)
@@ -451,7 +451,7 @@ def expected_errors(
     return mean_errors(found)
 
 
-ScoredSystem = tuple[str, Frame, Scored]
+ScoredSystem = tuple[str, ReleaseFrame, Scored]
 
 
 def score_part(
@@ -479,9 +479,9 @@ def score_part(
         raise SourceError("the fleet was changed while it was being read; start again")
     cases.sort(key=lambda case: (repr(case[1].frame), case[1].number))
 
-    def one(name: str, frame: Frame, member: Member, record: Record) -> ScoredSystem:
+    def one(name: str, frame: ReleaseFrame, member: Member, record: Record) -> ScoredSystem:
         # by the member's own days, so that no other system's change how its days vote
-        own = frame.settled(
+        own = frame.resolved(
             terms.unit,
             terms.epsilon,
             differenced=member.differenced,
@@ -622,12 +622,12 @@ def open_fleet(
     weather, cell, part_rows
         As for :func:`~sunveil.inference.fleet_run.infer_fleet`.
     server
-        What a server of weather must be told: ``api_key``, ``email``.
+        Parameters of a weather server: ``api_key``, ``email``.
     work
-        A private folder for what is needed on the way, new or empty. It stays when a run is
-        stopped, and is removed at the end; of its own, and gone in any case, when left out.
+        A private folder for temporary files, new or empty. It stays when a run is stopped, and is
+        removed at the end; None for a temporary one.
     workers
-        How many scores are made at a time; as many as there are processors when left out.
+        Number of scores made at a time; the number of processors if None.
     cache
         Where weather is kept.
     on_progress
@@ -830,12 +830,12 @@ class MemorySystems:
 
     def _scores(
         self, group: _SameFrame, terms: ReleaseTerms
-    ) -> Iterator[tuple[str, Frame, Scored]]:
+    ) -> Iterator[tuple[str, ReleaseFrame, Scored]]:
         choices = terms.choices_for(net=group.net)
         choices = choices.affordable(terms.unit, terms.epsilon, group.time_grid)
         frame = make_frame(group.weather, group.time_grid, choices, cache=self._cache)
         for record in group.records:
-            own = frame.settled(terms.unit, terms.epsilon, differenced=record.differenced)
+            own = frame.resolved(terms.unit, terms.epsilon, differenced=record.differenced)
             yield record.system_id, own, score_record(own, record, terms.unit)
 
 
@@ -875,7 +875,7 @@ def release_systems(
     return sorted(drawn, key=lambda each: each.release_id)
 
 
-def draw_row(scored: Scored, frame: Frame, terms: ReleaseTerms) -> Release:
+def draw_row(scored: Scored, frame: ReleaseFrame, terms: ReleaseTerms) -> Release:
     """Draw the release of one system."""
     exponential = terms.mechanism == "exponential"
     return draw_release(scored, frame, epsilon=terms.epsilon, exponential=exponential)

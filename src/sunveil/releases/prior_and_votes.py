@@ -74,7 +74,9 @@ class MountChoices:
         if not 0.0 <= self.margin <= 1.0:
             raise ParameterError("the margin of pairs and trackers is a share, from 0 to 1")
         if not (self.readings_worth >= 0.0 and self.days_worth >= 0.0):
-            raise ParameterError("pairs and trackers are candidates from a worth of 0 or more on")
+            raise ParameterError(
+                "pairs and trackers are candidates from an equivalent ε of 0 or more on"
+            )
 
     def to_dict(self) -> dict[str, Any]:
         """Return the choices as plain JSON types."""
@@ -208,8 +210,8 @@ class Mounts:
         return Grid(np.concatenate(azimuths), np.concatenate(tilts))
 
     def planes(self, number: int) -> tuple[ReleasedPlane, ...]:
-        """Return what is told of one mount's planes: one or two; none of a tracker's."""
-        # None, too, where there are single planes alone: then their number is not told.
+        """Return the planes of one mount: one or two; none for a tracker."""
+        # None, too, where there are single planes alone: their number is then not released.
         pair = number - len(self.singles)
         if self.pairs is None or pair >= len(self.pairs):
             return ()
@@ -223,7 +225,7 @@ class Mounts:
         )
 
     def tracker(self, number: int) -> ReleasedTracker | None:
-        """Return what is told of one mount's tracker, if it is one."""
+        """Return the tracker of one mount, if it is one."""
         place = number - sum(self.sizes[:2])
         if self.trackers is None or place < 0:
             return None
@@ -360,14 +362,14 @@ YEAR, HOUR = 365.0, 3600.0
 
 @dataclass(frozen=True, slots=True)
 class VoteRule:
-    """How days vote from some worth on.
+    """How days vote from some equivalent ε on.
 
     Parameters
     ----------
     worth
-        The least worth of a release that it is for.
+        The smallest equivalent ε that it is for (:func:`equivalent_epsilon`).
     thresholds
-        Shares of a day's lit intervals that must agree for its first, second, ... vote.
+        Shares of a day's daylight intervals that must agree for its first, second, ... vote.
     fewest
         Readings of a day that must agree for any vote.
     """
@@ -389,8 +391,8 @@ class VoteRule:
 
 
 # The votes are those that gave 60 simulated systems with a real fleet's faults the least mean error
-# of azimuth at some worth. There each gave way to the next at 0.22, 0.28 and 0.45; the steps are
-# put higher, since votes too few cost little and votes too many much, and since fewer of a real
+# of azimuth at some equivalent ε. Each gave way to the next at 0.22, 0.28 and 0.45; the steps are
+# higher here, since votes too few cost little and votes too many much, and since fewer of a real
 # record's days agree. How they do on real systems: docs/measured.md.
 VOTE_RULES = (
     VoteRule(0.0, (0.2,), 3),
@@ -400,10 +402,10 @@ VOTE_RULES = (
 )
 
 
-def worth(
+def equivalent_epsilon(
     unit: Readings | Days, epsilon: float, time_grid: TimeGrid, *, differenced: bool
 ) -> float:
-    """Return the ε at which a year of hours, for one day or reading, is worth as much."""
+    """Return the ε that gives a year of hours, for one day or reading, the same errors."""
     # Public: no reading is looked at.
     check_epsilon(epsilon)
     once = epsilon / (unit.k * reach(unit, differenced=differenced))
@@ -412,7 +414,7 @@ def worth(
 
 
 @checked
-def votes_for(worth: float) -> VoteRule:
-    """Return how days vote in a release of some worth."""
-    number("worth", worth, low=0.0)
-    return [rule for rule in VOTE_RULES if rule.worth <= worth][-1]
+def votes_for(equivalent: float) -> VoteRule:
+    """Return how days vote in a release of some equivalent ε."""
+    number("equivalent", equivalent, low=0.0)
+    return [rule for rule in VOTE_RULES if rule.worth <= equivalent][-1]

@@ -21,7 +21,7 @@ from sunveil.paper.dpbo import DELTA, DPBO, posterior
 from sunveil.paper.fit import paper_grid
 from sunveil.privacy.guarantees import Readings, System, Unit, check_release_epsilon, parse_unit
 from sunveil.privacy.mechanisms import Exponential, PermuteAndFlip, Placement, Score
-from sunveil.releases.candidate_frame import Frame, check_clock, make_frame
+from sunveil.releases.candidate_frame import ReleaseFrame, check_clock, make_frame
 from sunveil.releases.expected_errors import typical_errors
 from sunveil.releases.release_answer import ExpectedErrors, Release
 from sunveil.releases.release_choices import Choices
@@ -34,7 +34,7 @@ from sunveil.weather.weather_data import Weather
 Scored = Score | Placement
 
 
-def score_record(frame: Frame, record: Record, unit: Unit) -> Scored:
+def score_record(frame: ReleaseFrame, record: Record, unit: Unit) -> Scored:
     """Return what a release of a record is drawn from: private, and nothing is drawn yet."""
     if isinstance(unit, System):
         return placement(frame, record)
@@ -43,7 +43,7 @@ def score_record(frame: Frame, record: Record, unit: Unit) -> Scored:
 
 def draw_release(
     scored: Scored,
-    frame: Frame,
+    frame: ReleaseFrame,
     *,
     epsilon: float,
     exponential: bool = False,
@@ -60,7 +60,7 @@ def draw_release(
 
 def _by_score(
     score: Score,
-    frame: Frame,
+    frame: ReleaseFrame,
     mechanism: PermuteAndFlip | Exponential,
     *,
     expected: ExpectedErrors | None,
@@ -84,7 +84,7 @@ def _by_score(
 
 
 def _by_window(
-    placed: Placement, frame: Frame, *, epsilon: float, expected: ExpectedErrors | None
+    placed: Placement, frame: ReleaseFrame, *, epsilon: float, expected: ExpectedErrors | None
 ) -> Release:
     window = frame.choices.window(epsilon)
     guarantee = window.guarantee(placed)
@@ -103,7 +103,7 @@ def _by_window(
     )
 
 
-# What is asked for around a record, whose last day has night after it.
+# Weather requested around a record, so that its last day has night after it.
 MARGIN = pd.Timedelta(days=2)
 
 
@@ -133,7 +133,7 @@ def release(
     mechanism: Mechanism | str = Mechanism.DEFAULT,
     choices: Choices | None = None,
     delta: float | None = None,
-    frame: Frame | None = None,
+    frame: ReleaseFrame | None = None,
     expected: ExpectedErrors | None = None,
     cache: WeatherCache | None = None,
 ) -> Release:
@@ -170,9 +170,9 @@ def release(
         exponential mechanism, cheaper to account when repeated; ``paper``: the paper's
         DP-BO, with a conditional guarantee and without capacity.
     choices
-        The public choices; the defaults when left out.
+        The public choices; the defaults if None.
     delta
-        δ of the paper's mechanism, 0.1 when left out; the others have none.
+        δ of the paper's mechanism, by default 0.1; the others have none.
     frame
         A frame made before for the same weather, times and choices.
     expected
@@ -190,7 +190,7 @@ def release(
     mechanism = one_of(Mechanism, "mechanism", mechanism)
     for name, given, kind in (
         ("choices", choices, Choices),
-        ("frame", frame, Frame),
+        ("frame", frame, ReleaseFrame),
         ("expected", expected, ExpectedErrors),
         ("cache", cache, WeatherCache),
     ):
@@ -221,7 +221,7 @@ def release(
         )
     if frame is None:
         time_grid = time_grid_of(prepared(record), longitude=weather.site.longitude)
-        # of pairs and trackers nothing is modelled where they cannot be told
+        # pairs and trackers are not modelled where they cannot be distinguished
         asked = (choices or Choices()).for_meter(net=record.net)
         asked = asked.affordable(unit, epsilon, time_grid)
         frame = make_frame(weather, time_grid, asked, cache=cache)
@@ -229,7 +229,7 @@ def release(
         raise ParameterError("give the choices or a frame made with them, not two that differ")
     elif (frame.weather.site, frame.weather.clear) != (weather.site, weather.clear):
         raise ParameterError("the frame was made for another place or another kind of weather")
-    frame = frame.settled(unit, epsilon, differenced=record.differenced)
+    frame = frame.resolved(unit, epsilon, differenced=record.differenced)
     expected = expected or typical_errors(
         frame.time_grid,
         frame.choices,

@@ -18,7 +18,13 @@ from sunveil.grids import Grid
 from sunveil.privacy.guarantees import Days, Readings, System, Unit, reach
 from sunveil.privacy.mechanisms import Axis
 from sunveil.privacy.two_level_window import Window, best_window
-from sunveil.releases.prior_and_votes import VOTE_RULES, MountChoices, PlanePrior, votes_for, worth
+from sunveil.releases.prior_and_votes import (
+    VOTE_RULES,
+    MountChoices,
+    PlanePrior,
+    equivalent_epsilon,
+    votes_for,
+)
 from sunveil.releases.score_kernels import Capacities, Tolerance
 from sunveil.site import Array, Losses, TimeGrid
 
@@ -33,7 +39,7 @@ _FULL = 1.05
 STRAY = 1.5
 
 
-# Base loads that are told apart, from a lamp to a factory. [kW, kW, log]
+# Base loads that are distinguished, from a lamp to a factory. [kW, kW, log]
 LEAST_BASE, LARGEST_BASE, BASE_STEP = 0.03, 2000.0, 0.3
 
 
@@ -64,7 +70,7 @@ class NetChoices:
     measured: float = 0.7
     measured_spread: float = 0.12
     bright: float = 0.06  # share of readings that are brighter than a clear sky
-    floor: float = 0.02  # [kW/kW] what profiles are told down to
+    floor: float = 0.02  # [kW/kW] lowest modelled profile
     reading_nats: float = 4.0
     day_nats: float = 12.0
     levels_per_nat: int = 32  # levels of a score to a nat
@@ -153,8 +159,8 @@ class Choices:
         When a reading agrees with a candidate.
     thresholds
         Shares of a day's intervals, those in which the candidate has light and at least as many as
-        a flat plane has light in, that must agree for its first, second, ... vote; by what the
-        release is worth (:data:`~sunveil.releases.prior_and_votes.VOTE_RULES`) when left out.
+        a flat plane has light in, that must agree for its first, second, ... vote; if None, by
+        the release's equivalent ε (:data:`~sunveil.releases.prior_and_votes.VOTE_RULES`).
     fewest
         Readings of a day that must agree for any vote; likewise.
     clocks
@@ -170,20 +176,20 @@ class Choices:
         Spacing of azimuth, of tilt [degrees] and of log-capacity for releases of whole records.
     prior
         Public weights of the values of these three axes, for the window's widths; all values are
-        taken to be alike when left out. Never take them from the readings.
+        taken to be alike if None. Never take them from the readings.
     planes
         How likely planes are, for releases of readings and days; None to take all for alike.
     mounts
         Which pairs of planes and which trackers are candidates for releases of readings and days,
-        beside single planes; None for none. Left out by :meth:`settled` where a release is worth
-        too little.
+        beside single planes; None for none. Omitted by :meth:`resolved` where the equivalent ε is
+        too small.
     net
         The public model of net meters, for a record that is declared one (:meth:`for_meter`); None
         for meters of generation.
     levels_per_nat
-        What a nat of that counts in a score, from ε; set by :meth:`settled`.
+        Levels of the score for a nat of that, from ε; set by :meth:`resolved`.
     levels_behind
-        By how many levels pairs and trackers stand behind single planes; set by :meth:`settled`.
+        By how many levels pairs and trackers stand behind single planes; set by :meth:`resolved`.
     """
 
     step: float = 4.0
@@ -249,10 +255,10 @@ class Choices:
 
     @property
     def ballot(self) -> tuple[tuple[float, ...], int]:
-        """The thresholds and the fewest readings of a day's votes, once they are settled."""
+        """The thresholds and the fewest readings of a day's votes, once they are resolved."""
         if self.thresholds is None or self.fewest is None:
             raise ParameterError(
-                "how days vote depends on ε and on the record's days: settle the frame for them"
+                "how days vote depends on ε and on the record's days: resolve the frame first"
             )
         return self.thresholds, self.fewest
 
@@ -265,8 +271,8 @@ class Choices:
     def for_meter(self, *, net: bool) -> Choices:
         """Return the choices for a meter of generation, or for one that is declared net.
 
-        Candidates for a net meter are single planes under one haze, told down to little light, with
-        capacities that are not spaced more closely than its readings can tell.
+        Candidates for a net meter are single planes under one haze, modelled down to little light,
+        with capacities no closer to each other than its readings distinguish.
 
         Privacy
         -------
@@ -286,10 +292,10 @@ class Choices:
         )
 
     @checked
-    def settled(
+    def resolved(
         self, unit: Unit, epsilon: float, time_grid: TimeGrid, *, differenced: bool
     ) -> Choices:
-        """Return the choices with what was left to the worth of a release.
+        """Return the choices with those that depend on the release's equivalent ε.
 
         Parameters
         ----------
@@ -313,7 +319,7 @@ class Choices:
             days = isinstance(unit, Days)
             sensitivity *= self.net.day_levels if days else self.net.reading_levels
         elif isinstance(unit, Days):
-            rule = votes_for(worth(unit, epsilon, time_grid, differenced=differenced))
+            rule = votes_for(equivalent_epsilon(unit, epsilon, time_grid, differenced=differenced))
             found = replace(
                 found,
                 thresholds=self.thresholds or rule.thresholds,
@@ -336,7 +342,7 @@ class Choices:
         Parameters
         ----------
         unit, epsilon, time_grid, differenced
-            As for :meth:`settled`.
+            As for :meth:`resolved`.
 
         Privacy
         -------
@@ -347,7 +353,7 @@ class Choices:
         if isinstance(unit, Readings | Days):
             days = isinstance(unit, Days)
             least = self.mounts.days_worth if days else self.mounts.readings_worth
-            if worth(unit, epsilon, time_grid, differenced=differenced) >= least:
+            if equivalent_epsilon(unit, epsilon, time_grid, differenced=differenced) >= least:
                 return self
         return replace(self, mounts=None)
 
@@ -382,7 +388,7 @@ class Choices:
     def to_dict(self) -> dict[str, Any]:
         """Return the choices as plain JSON types.
 
-        What is not used is left out, so that the same choices are the same question to a ledger.
+        Unused choices are omitted, so that the same choices are the same question to a ledger.
         """
         found: dict[str, Any] = {
             "planes_step_degrees": self.step,

@@ -20,7 +20,7 @@ kernel = njit(cache=True, nogil=True)
 TURNS = 8
 
 
-# Planes whose days are counted side by side.
+# Planes counted together.
 LANES = 256
 
 
@@ -97,9 +97,9 @@ def count_votes(  # type: ignore[no-untyped-def]
                 for lane in range(LANES):
                     tally[slots[lane, k], lane] += 1
             for lane in range(LANES):
-                lit = max(days[d + 1] - days[d] - tally[bins + 2, lane], least[d])
+                daylight = max(days[d + 1] - days[d] - tally[bins + 2, lane], least[d])
                 for vote in range(len(asked)):
-                    needed[vote, lane] = asked[vote, lit]
+                    needed[vote, lane] = asked[vote, daylight]
             if len(asked) == 1:
                 _vote_once(tally, needed[0], width, few)
             else:
@@ -253,9 +253,9 @@ class RatioBins:
 @checked
 def log_power(power: Array) -> Logs:
     """Return the logarithm of readings; what is not above zero, or missing, agrees with nothing."""
-    lit = power > 0.0
+    daylight = power > 0.0
     # all of them, so that the time tells nothing of how many are above zero
-    return np.where(lit, np.log(np.where(lit, power, 1.0)), -np.inf).astype(np.float32)
+    return np.where(daylight, np.log(np.where(daylight, power, 1.0)), -np.inf).astype(np.float32)
 
 
 @checked
@@ -284,8 +284,6 @@ def count_readings(
         Counts that were made before with other profiles: they are raised, where these are higher,
         and returned.
     """
-    # numba takes a second to load
-
     _check_logs(power, profiles)
     out = _begun(highest, profiles, bins)
     count_agreeing(power, profiles, *bins.numbers, out)
@@ -322,22 +320,22 @@ def count_days(
     days
         Where each day begins among the readings, and where the last ends.
     thresholds
-        Shares of a day's lit intervals; each that is reached is one vote.
+        Shares of a day's daylight intervals; each that is reached is one vote.
     fewest
         Readings that must agree for any vote.
     least
-        How many intervals of each day count as lit at least, however few a plane has light in: else
-        a plane that is dark for half of the day has its votes for half of the readings.
+        Fewest intervals of each day that count as daylight, however few a plane has light in: else
+        a plane in the dark for half of the day has its votes for half of the readings.
     highest
         As for :func:`count_readings`.
     """
     _check_logs(power, profiles)
     _check_days(days, least, len(power))
     whole("fewest", fewest, low=0, high=2**31)
-    lit = np.zeros(len(days) - 1, dtype=np.int64) if least is None else least
+    daylight = np.zeros(len(days) - 1, dtype=np.int64) if least is None else least
     asked = asked_readings(int(np.diff(days).max()), thresholds, fewest)
     out = _begun(highest, profiles, bins)
-    count_votes(power, profiles, days, lit, asked, *bins.numbers, out)
+    count_votes(power, profiles, days, daylight, asked, *bins.numbers, out)
     return out
 
 
@@ -360,12 +358,12 @@ def _check_days(days: NDArray[np.int64], least: NDArray[np.int64] | None, readin
 def asked_readings(
     longest: int, thresholds: tuple[float, ...], fewest: int
 ) -> NDArray[np.uint8] | NDArray[np.uint16]:
-    """Return how many readings of a day must agree for each vote, by how many intervals are lit."""
+    """Return the readings of a day that must agree for each vote, by its daylight intervals."""
     if len(thresholds) > 63 or longest > 65_534:
         raise ParameterError("days have at most 63 thresholds and 65,534 readings")
-    lit, never = np.arange(longest + 1), longest + 1
+    daylight, never = np.arange(longest + 1), longest + 1
     votes = 1 if len(thresholds) == 1 else -(-len(thresholds) // FOURS) * FOURS
     asked = np.full((votes, never), never)
-    needed = np.ceil(np.multiply.outer(np.asarray(thresholds, dtype=np.float64), lit))
+    needed = np.ceil(np.multiply.outer(np.asarray(thresholds, dtype=np.float64), daylight))
     asked[: len(thresholds)] = np.clip(needed, fewest, never)
     return asked.astype(np.uint8) if never < 256 else asked.astype(np.uint16)

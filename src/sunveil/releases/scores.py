@@ -17,7 +17,7 @@ from sunveil.fleet.blocks import power_on
 from sunveil.meters.record import Record
 from sunveil.privacy.guarantees import Days, Readings, reach
 from sunveil.privacy.mechanisms import Placement, Score
-from sunveil.releases.candidate_frame import Frame
+from sunveil.releases.candidate_frame import ReleaseFrame
 from sunveil.releases.prior_and_votes import HOUR
 from sunveil.releases.release_choices import NetChoices
 from sunveil.releases.score_kernels import Counts, Logs, count_days, count_readings
@@ -26,7 +26,7 @@ from sunveil.site import DAY, Array
 kernel = njit(cache=True, nogil=True)
 
 
-# Loads are told down to this. [kW]
+# [kW] smallest load
 LEAST_LOAD = 1e-4
 
 
@@ -102,7 +102,7 @@ _MOST = 1.5
 Levels = NDArray[np.int16]
 
 
-def net_score(frame: Frame, record: Record, unit: Readings | Days) -> Score:
+def net_score(frame: ReleaseFrame, record: Record, unit: Readings | Days) -> Score:
     """Return what the units of a net meter's record count for every candidate."""
     # What a day counts for a candidate is a whole number from 0 to L, and a function of that day's
     # readings alone; so the sensitivity is `k L`, and three times as much of a register. Of single
@@ -122,22 +122,22 @@ def net_score(frame: Frame, record: Record, unit: Readings | Days) -> Score:
     return Score(out.ravel(), sensitivity, unit, PROOF)
 
 
-def levels_by_power(frame: Frame, power: Array, net: NetChoices, *, by_day: bool) -> Levels:
-    """Return how likely every lit reading is under every clear power, in levels below the best."""
+def levels_by_power(frame: ReleaseFrame, power: Array, net: NetChoices, *, by_day: bool) -> Levels:
+    """Return the likelihood of each daylight reading under each clear power, in levels."""
     day = _days(frame)
     weights = base_weights(frame, power, net, day) if by_day else _no_nights(net)
     middles = np.arange(_LOWEST, _HIGHEST, _BIN) + _BIN / 2.0
     density = weights @ net.load_density(middles - net.bases()[0][:, np.newaxis])
     above = np.cumsum(density[:, ::-1], axis=1)[:, ::-1] * _BIN
-    lit = power[frame.lit]
+    daylight = power[frame.daylight]
     clear = _clear_powers(frame, net)
-    out = np.empty((len(lit), len(clear) + len(frame.choices.capacities)), dtype=np.int16)
+    out = np.empty((len(daylight), len(clear) + len(frame.choices.capacities)), dtype=np.int16)
     # readings of short intervals say less that is new
     hours = min(frame.time_grid.step / HOUR, 1.0) if by_day else 1.0
     tabulate(
-        np.nan_to_num(lit),
-        (~np.isnan(lit)).astype(np.float64),
-        day[frame.lit] if by_day else np.zeros(len(lit), dtype=np.int64),
+        np.nan_to_num(daylight),
+        (~np.isnan(daylight)).astype(np.float64),
+        day[frame.daylight] if by_day else np.zeros(len(daylight), dtype=np.int64),
         density,
         above,
         _LOWEST,
@@ -151,10 +151,12 @@ def levels_by_power(frame: Frame, power: Array, net: NetChoices, *, by_day: bool
     return out
 
 
-def base_weights(frame: Frame, power: Array, net: NetChoices, day: NDArray[np.int64]) -> Array:
+def base_weights(
+    frame: ReleaseFrame, power: Array, net: NetChoices, day: NDArray[np.int64]
+) -> Array:
     bases, prior = net.bases()
-    # dark readings that are no load tell nothing, as missing ones do
-    load = frame.dark & (power < 0.0)
+    # readings at night that are no load carry no information, like missing ones
+    load = frame.night & (power < 0.0)
     logs = np.log(np.where(load, -power, 1.0))
     said = net.night * np.log(net.load_density(logs[:, np.newaxis] - bases) + np.exp(-20.0))
     found = np.zeros((day[-1] + 1, len(bases)))
@@ -164,20 +166,20 @@ def base_weights(frame: Frame, power: Array, net: NetChoices, day: NDArray[np.in
     return np.asarray(found / found.sum(axis=1, keepdims=True))
 
 
-def places(frame: Frame, net: NetChoices) -> NDArray[np.int32]:
-    # Planes of all clocks stand one after another, shape (clocks * planes, lit intervals).
+def places(frame: ReleaseFrame, net: NetChoices) -> NDArray[np.int32]:
+    # Planes of all clocks stand one after another, shape (clocks * planes, daylight intervals).
     step = frame.choices.capacities.step
     most = round(math.log(_MOST / net.floor) / step)
-    dark = len(_clear_powers(frame, net)) - 1
+    no_power = len(_clear_powers(frame, net)) - 1
     found = []
     for (logs,) in frame.profiles:
-        lit = np.isfinite(logs)
-        near = np.rint((np.where(lit, logs, 0.0) - math.log(net.floor)) / step)
-        found.append(np.where(lit, np.clip(near, 0, most), dark).astype(np.int32))
+        daylight = np.isfinite(logs)
+        near = np.rint((np.where(daylight, logs, 0.0) - math.log(net.floor)) / step)
+        found.append(np.where(daylight, np.clip(near, 0, most), no_power).astype(np.int32))
     return np.concatenate(found)
 
 
-def _clear_powers(frame: Frame, net: NetChoices) -> Array:
+def _clear_powers(frame: ReleaseFrame, net: NetChoices) -> Array:
     """Return the clear powers of a table: those of all capacities, and none at all. [kW]"""
     capacities = frame.choices.capacities
     count = round(math.log(_MOST / net.floor) / capacities.step) + len(capacities)
@@ -190,20 +192,20 @@ def _no_nights(net: NetChoices) -> Array:
     return np.asarray(weights / weights.sum())[np.newaxis]
 
 
-def _days(frame: Frame) -> NDArray[np.int64]:
+def _days(frame: ReleaseFrame) -> NDArray[np.int64]:
     """Return the solar day of every interval, counted from the first."""
     solar = frame.time_grid.times.astype("datetime64[s]").astype(np.int64)
     found = (solar + round(frame.weather.site.longitude * 240.0)) // DAY
     return np.asarray(found - found[0])
 
 
-def _choices(frame: Frame) -> NetChoices:
+def _choices(frame: ReleaseFrame) -> NetChoices:
     assert frame.choices.net is not None  # count_score asks for no other
     return frame.choices.net
 
 
 @checked
-def reading_score(frame: Frame, record: Record, k: int = 1) -> Score:
+def reading_score(frame: ReleaseFrame, record: Record, k: int = 1) -> Score:
     """Return how many readings agree with every candidate.
 
     Parameters
@@ -229,13 +231,13 @@ def reading_score(frame: Frame, record: Record, k: int = 1) -> Score:
 
 
 @checked
-def day_score(frame: Frame, record: Record, k: int = 1) -> Score:
+def day_score(frame: ReleaseFrame, record: Record, k: int = 1) -> Score:
     """Return how many votes every candidate has from the record's days.
 
     Parameters
     ----------
     frame
-        The public frame, settled for the release.
+        The public frame, resolved for the release.
     record
         The readings.
     k
@@ -260,7 +262,7 @@ def day_score(frame: Frame, record: Record, k: int = 1) -> Score:
             days=frame.days,
             thresholds=thresholds,
             fewest=fewest,
-            least=frame.lit_flat(profiles),
+            least=frame.daylight_flat(profiles),
             highest=highest,
         )
 
@@ -269,7 +271,7 @@ def day_score(frame: Frame, record: Record, k: int = 1) -> Score:
     return Score(levels, sensitivity, unit, "docs/proofs/day-votes.md")
 
 
-def _highest(frame: Frame, count: Callable[..., Counts]) -> Counts:
+def _highest(frame: ReleaseFrame, count: Callable[..., Counts]) -> Counts:
     """Return the highest count of every candidate under any haze: no neighbour moves it further."""
     out = np.zeros(frame.shape, dtype=np.int64)
     for highest, hazes in zip(out, frame.profiles, strict=True):
@@ -278,14 +280,14 @@ def _highest(frame: Frame, count: Callable[..., Counts]) -> Counts:
     return out.ravel()
 
 
-def unit_score(frame: Frame, record: Record, unit: Readings | Days) -> Score:
+def unit_score(frame: ReleaseFrame, record: Record, unit: Readings | Days) -> Score:
     """Return the score that protects a unit, with what the public prior adds to it."""
     # What is added is the same for neighbours, so that the sensitivity is that of the counts.
     # Proof: `docs/proofs/prior.md`.
     return with_prior(frame, count_score(frame, record, unit), in_place=True)
 
 
-def count_score(frame: Frame, record: Record, unit: Readings | Days) -> Score:
+def count_score(frame: ReleaseFrame, record: Record, unit: Readings | Days) -> Score:
     """Return the score that protects a unit, without the public prior."""
     net = frame.choices.net is not None
     if net is not record.net:
@@ -296,15 +298,15 @@ def count_score(frame: Frame, record: Record, unit: Readings | Days) -> Score:
     return count(frame, record, unit.k)
 
 
-def with_prior(frame: Frame, score: Score, *, in_place: bool = False) -> Score:
-    """Return a score with what the public prior of a settled frame adds to it."""
+def with_prior(frame: ReleaseFrame, score: Score, *, in_place: bool = False) -> Score:
+    """Return a score with the public prior of a resolved frame added."""
     levels = score.levels.reshape(frame.shape)
     out = levels if in_place else np.empty_like(levels)
     np.add(levels, frame.offsets()[:, np.newaxis], out=out)
     return replace(score, levels=out.ravel())
 
 
-def placement(frame: Frame, record: Record) -> Placement:
+def placement(frame: ReleaseFrame, record: Record) -> Placement:
     """Return where the record is best explained among the axes for whole records."""
     # The single plane and the capacity with the highest agreement count, of a net meter those that
     # its days are likeliest under, the first of equals, rounded to the nearest values of the axes.

@@ -21,7 +21,7 @@ from sunveil.privacy.guarantees import (
     Unit,
     check_release_epsilon,
 )
-from sunveil.releases.candidate_frame import Frame, frame_of
+from sunveil.releases.candidate_frame import ReleaseFrame, frame_of
 from sunveil.releases.expected_errors import Law, azimuth_errors, release_laws
 from sunveil.releases.release_choices import Choices
 from sunveil.simulate.fault_rates import draw_systems
@@ -67,9 +67,9 @@ class Curve:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class KnownSystem:
-    """A system whose truth is known, or taken to be: private where its record is."""
+    """A system with a known truth, or one taken to be true: private if its record is."""
 
-    frame: Frame  # the public frame of its releases
+    frame: ReleaseFrame  # the public frame of its releases
     record: Record  # its readings
     plane: Plane  # [kW] what errors are measured against
     dc_capacity_kw: float  # [kW] what errors are measured against

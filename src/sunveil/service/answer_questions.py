@@ -61,7 +61,7 @@ UNREADABLE = "the files of this dataset cannot be read for releases as they are;
 UNREGISTERED = "the households of this dataset must be registered first; ask its curator"
 KEY_REUSED = "this idempotency key was used for another question; take a new one"
 
-# Requests younger than this are at work, as a rule, and not cut short. [s]
+# [s] Younger requests are usually still at work.
 RECOVERED_AFTER = 10.0
 FILES_IN_MEMORY = 256 * 1024 * 1024  # [bytes]
 
@@ -79,7 +79,7 @@ class LedgerBroker:
     # -- beginning
 
     def warm(self) -> None:
-        """Load what draws, so that the first question does not wait for it."""
+        """Load the code that draws, so that the first question does not wait for it."""
         try:
             self._load()
         except Exception as error:
@@ -99,10 +99,10 @@ class LedgerBroker:
         return any(map(self._ledger.unanswered, self._ledger.names()))
 
     def recover(self, *, after: float = RECOVERED_AFTER) -> None:
-        """Finish what was paid and cut short.
+        """Answer questions that were charged and then interrupted.
 
-        It takes the question's turn as whoever asks does, so that it finds what another draws. What
-        was not paid it leaves alone: whoever asked it may ask it still.
+        It takes the question's lock as a request does, so that it finds what another draws. Unpaid
+        requests are left alone: they may still be sent again.
         """
         with self._store.reading() as connection:
             left = open_requests(connection, before=now(-after))
@@ -132,7 +132,7 @@ class LedgerBroker:
     # -- what may be asked
 
     def plan(self, dataset: str, question: Question, *, analyst: str) -> QuestionPlan:
-        """Return what a question would cost, or refuse it; spend nothing."""
+        """Plan a question, or refuse it; spend nothing."""
         case = self._case(dataset, question, analyst)
         from sunveil.service.question_advice import advised_plan
 
@@ -144,7 +144,7 @@ class LedgerBroker:
         return self._data is not None
 
     def suggest(self, dataset: str, kind: str, *, analyst: str) -> Suggestion:
-        """Return a first question of a kind that tells something for a twentieth of the share."""
+        """Suggest a question that costs at most 5% of the analyst's share."""
         any_question = QUESTIONS.validate_python({"kind": kind, "epsilon": 1.0})
         case = self._case(dataset, any_question, analyst)
         from sunveil.service.question_advice import suggest_question
@@ -208,7 +208,7 @@ class LedgerBroker:
             raise internal_problem(error) from error
 
     def _free_key(self, asked: StoredRequest, case: AnalystQuestion) -> None:
-        """Let the key of a request be used for another question, unless it was paid."""
+        """Free the key of a request that was not charged."""
         with suppress(LedgerError):  # it stays bound to its question where that cannot be known
             try:
                 paid = self._is_paid(case)
@@ -273,8 +273,7 @@ class LedgerBroker:
 
     def file(self, release: str, name: str) -> ReleaseFile:
         """Return a file of a release."""
-        # Many who come at once are served by one. What is written was public before, so that nobody
-        # who waits here learns of a draw.
+        # One thread writes for all that wait. The files are public, so waiting reveals no draw.
         with self._writing:
             found = self.file_at_hand(release, name)
             files = {} if found else self._write(release)
@@ -304,7 +303,7 @@ def _size(files: dict[str, bytes]) -> int:
 
 @contextmanager
 def _public_refusals() -> Iterator[None]:
-    """Refuse in words that are for the analyst."""
+    """Turn errors into refusals for the analyst."""
     try:
         yield
     except ParameterError as error:  # of public choices only: no data have been looked at

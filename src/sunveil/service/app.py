@@ -70,13 +70,13 @@ CURATOR_ROUTERS: tuple[APIRouter, ...] = (
     promises.ledgers_router,
 )
 
-# How often it is looked whether jobs have ended, and whether a charge has no answer. [s]
+# [s] Pauses between looks at jobs and at charges without an answer.
 JOBS_PAUSE, RECOVERY_PAUSE = 1.0, 5.0
 log = logging.getLogger("sunveil.service")
 
 
 def watch_jobs(service: Service) -> Callable[[], None]:
-    """Watch over jobs and charges, also those of an earlier run, and return what ends the watch."""
+    """Watch jobs and charges, also of an earlier run; return the function that stops it."""
     # The jobs' work itself is done by processes of their own, which neither begin nor end with the
     # service.
     ending, folder = threading.Event(), service.settings.data
@@ -113,7 +113,7 @@ def watch_jobs(service: Service) -> Callable[[], None]:
 
 
 def _watch(path: Path, look: Callable[[bool], None], pause: float, ending: threading.Event) -> None:
-    """Look now and then while the lock can be had; say whether it is the first look since."""
+    """Call `look` periodically while the lock is held, with whether it is the first time."""
     lock = FileLock(path, mode=0o600, timeout=0)
     while not ending.is_set():
         first = not lock.is_locked
@@ -157,7 +157,7 @@ def create_app(settings: ServiceSettings) -> FastAPI:
 
     @asynccontextmanager
     async def lifespan(_: FastAPI) -> AsyncIterator[None]:
-        # in the background: what draws takes seconds to load, and reading needs none of it
+        # in the background: the code that draws takes seconds to load, and reading does not need it
         threading.Thread(target=service.broker.warm, daemon=True).start()
         service.on_close.append(watch_jobs(service))
         yield
@@ -203,17 +203,17 @@ def create_app(settings: ServiceSettings) -> FastAPI:
 
 Say = Callable[[str], None]
 
-# How long a thread that draws may keep the one that sends waiting. [s]
+# [s] How long a drawing thread may delay a sending one.
 THREAD_SWITCH_SECONDS = 0.0005
 
-# A worker that does not answer for so long is replaced; a draw may hold it for a while. [s]
+# [s] A worker that does not answer for this long is replaced; a draw may block it for a while.
 HUNG_SECONDS = 60
 
-# How long a worker that starts waits for a database that is away just then. [s]
+# [s] How long a starting worker waits for its database.
 DATABASE_SECONDS = 30
 KEEP_ALIVE_SECONDS, SHUTDOWN_SECONDS = 30, 10
 
-# How many may wait until they are taken up.
+# Connections that may wait to be accepted.
 BACKLOG = 1024
 
 # Holds the settings for workers; they do not hand it on to what they start.
@@ -320,7 +320,7 @@ def run_demo(
 
 
 def serve_on(app: FastAPI, bound: socket.socket) -> None:
-    """Serve on a socket by this process until it is told to end."""
+    """Serve on a socket in this process until it is stopped."""
     server_of(_with_logs(app)).run(sockets=[bound])
 
 

@@ -65,7 +65,7 @@ def unpack(
             entries = list(_entries(opened, limits=limits, left_out=named))
             return _write_all(opened, entries, into, limits=limits)
     except BROKEN:
-        raise UploadRefused("the archive cannot be unpacked: it is broken; pack it anew") from None
+        raise UploadRefused("the archive cannot be unpacked: it is broken; pack it again") from None
 
 
 def _entries(
@@ -199,7 +199,7 @@ def unpacked_size(path: Path, name: str, *, limits: UploadLimits) -> int:
                 )  # fmt: skip
                 return len(start) + more
     except BROKEN:
-        raise UploadRefused(f"{name} cannot be unpacked: it is broken; pack it anew") from None
+        raise UploadRefused(f"{name} cannot be unpacked: it is broken; pack it again") from None
     return size
 
 

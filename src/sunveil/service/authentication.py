@@ -1,7 +1,8 @@
-"""Authentication, client address, rate checks."""
+"""Who is asking, from where and how often; the audit log of what they did."""
 
 from __future__ import annotations
 
+import logging
 from dataclasses import dataclass, field
 
 from starlette.concurrency import run_in_threadpool
@@ -19,7 +20,7 @@ PROXY_SIGNS = ("x-forwarded-for", "forwarded", "via", "x-real-ip")
 
 
 def own_address(request: Request) -> str:
-    """Return what links to this service begin with, wherever a request claims to have come."""
+    """Return the address that links to this service begin with."""
     return service_of(request).settings.address or str(request.base_url).rstrip("/")
 
 
@@ -31,7 +32,7 @@ def client_address(request: Request) -> str:
 
 
 def limited_as(request: Request) -> str:
-    """Return what limits count a request as: its address, or a household's IPv6 network."""
+    """Return the key of a request for rate limits: its address, or its IPv6 network."""
     return limit_key(client_address(request))
 
 
@@ -178,10 +179,41 @@ def require_scope(identity: Identity, scope: str) -> None:
 
 
 def check_rate(seconds: int) -> None:
-    """Refuse a request that comes too early by so many seconds; 0 refuses nothing."""
+    """Refuse a request that is too early by some seconds; 0 refuses nothing."""
     if seconds:
         raise Problem(
             429,
             f"Too many requests; ask again in {seconds} s.",
             headers={"Retry-After": str(seconds)},
         )
+
+
+Fact = str | int | float | bool | None
+LONGEST = 200
+log = logging.getLogger("sunveil.audit")
+
+
+def record_event(source: Request | Service, event: str, /, **facts: Fact) -> None:
+    """Write an event to the audit log."""
+    # A request adds who asked (`who`, `role`) and from which address (`address`), unless the facts
+    # say otherwise; a service, where nobody asked, adds nothing.
+    found: dict[str, Fact] = {}
+    service = service_of(source) if isinstance(source, Request) else source
+    service.metrics.events.labels(event).inc()
+    if isinstance(source, Request):
+        source.state.audited = True
+        identity = getattr(source.state, "identity", None)
+        if identity is not None and identity.who:
+            found |= {"who": identity.who, "role": identity.role}
+        found["address"] = client_address(source)
+    found |= facts
+    log.info(
+        event,
+        extra={
+            "facts": {name: _short(value) for name, value in found.items() if value is not None}
+        },
+    )
+
+
+def _short(value: Fact) -> Fact:
+    return value[:LONGEST] if isinstance(value, str) else value

@@ -314,9 +314,9 @@ class BackgroundJobs:
             return self._run(folder)
         return read_job(folder)
 
-    def resume(self, job_id: str) -> BackgroundJob:
-        """Run work again that is not running; the command goes on where it was."""
-        return self._run(self._known(job_id))
+    def resume(self, job_id: str, command: Sequence[str] | None = None) -> BackgroundJob:
+        """Run work again that is not running; a new command may name files in a new place."""
+        return self._run(self._known(job_id), command)
 
     def get(self, job_id: str) -> BackgroundJob | None:
         """Return a job by its name; None where it was never started."""
@@ -390,10 +390,10 @@ class BackgroundJobs:
             if not folder.is_dir():
                 raise
 
-    def _run(self, folder: Path) -> BackgroundJob:
+    def _run(self, folder: Path, command: Sequence[str] | None = None) -> BackgroundJob:
         with held_lock(folder) as lock:
             if lock is not None:
-                _make_ready(folder, self._memory)
+                _make_ready(folder, self._memory, command)
                 # the lock goes over to the runner as it is: it is free at no instant in between
                 subprocess.run(
                     [sys.executable, "-P", runner.__file__, str(folder.absolute()), str(lock)],
@@ -435,11 +435,12 @@ class BackgroundJobs:
                     shutil.rmtree(path, ignore_errors=True)
 
 
-def _make_ready(folder: Path, memory: int | None) -> None:
+def _make_ready(folder: Path, memory: int | None, command: Sequence[str] | None) -> None:
     """Make a job new to its runner, under the limit of memory that holds now; the lock is held."""
     stored = json.loads((folder / "job.json").read_text(encoding="utf-8"))
     stored["runs"] += 1
     stored["memory"] = memory
+    stored["command"] = stored["command"] if command is None else list(command)
     write_whole(folder / "job.json", json.dumps(stored), private=True)
     for name in ("end.json", "process.json", "cancelled", "progress.jsonl", "log.txt"):
         (folder / name).unlink(missing_ok=True)

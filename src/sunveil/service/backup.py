@@ -9,7 +9,6 @@ import os
 import shutil
 import sqlite3
 import subprocess
-import sys
 import tarfile
 import tempfile
 from collections.abc import Iterator, Mapping, Sequence
@@ -23,7 +22,6 @@ from urllib.parse import quote
 from sqlalchemy import Connection, delete, func, inspect, make_url, select, update
 
 from sunveil import __version__
-from sunveil._files import write_whole
 from sunveil.errors import LedgerConflict, LedgerError, SunveilError
 from sunveil.ledger.hash_chain import HighWaterMark, HighWaterMarks
 from sunveil.ledger.ledger import Ledger
@@ -38,7 +36,6 @@ from sunveil.ledger.ledger_database import (
 from sunveil.ledger.verify_chain import Verdict
 from sunveil.service.settings import ServiceSettings
 from sunveil.service.store.database import Store, links, now, secrets_table, sessions, tokens
-from sunveil.service.store.database import served as served_table
 from sunveil.service.store.datasets import all_served
 
 SQLITE, POSTGRESQL = "sqlite", "postgresql"
@@ -148,8 +145,9 @@ def _run_tool(tool: str, where: str, options: Sequence[str]) -> None:
 MANIFEST, DATABASE, FOLDER = "manifest.json", "database", "data"
 FORMAT = 1
 
-# Of the ledger in the folder: in the dump, or of processes that run now.
+# Not in a backup: the database, which is dumped, and what is of processes that run now.
 LEDGER_FILES = ("sunveil.db",)
+OF_PROCESSES = ("lock", "process.json")
 
 
 @dataclass(frozen=True, slots=True)
@@ -211,7 +209,6 @@ def _write(
             "version": __version__,
             "made": datetime.now(UTC).isoformat(timespec="seconds"),
             "kind": kind_of(settings.where),
-            "data": str(settings.data),
             "marks": {name: [mark.length, mark.head] for name, mark in marks.items()},
             "digests": digests,
         }
@@ -236,7 +233,7 @@ def _files_below(data: Path) -> Iterator[Path]:
                 yield here / name
         for name in sorted(files):
             own = here == data and name.startswith(LEDGER_FILES)
-            if not own and name != "lock" and not name.startswith("."):
+            if not own and name not in OF_PROCESSES and not name.startswith("."):
                 yield here / name
 
 
@@ -393,22 +390,25 @@ def _higher(
 def _begin_again(
     settings: ServiceSettings, manifest: dict[str, Any], known: Mapping[str, HighWaterMark]
 ) -> Restored:
-    """Set marks, log everybody out, and let paths be those of the new folder."""
+    """Set marks, sign everybody out, and verify the ledger."""
     Ledger(settings.where).close()  # refuses one of another version
     _set_marks(settings.where)
     store = Store(settings.where)
     try:
         with store.changing() as connection:
             revoke_everything(connection)
-            _move_paths(connection, manifest["data"], str(settings.data))
             served = all_served(connection)
     finally:
         store.close()
-    _move_jobs(settings.data / "jobs", manifest["data"], str(settings.data))
-    missing = tuple(each.name for each in served if not each.path(settings.datasets).is_dir())
+    missing = []
+    for each in served:
+        each.path(settings.datasets).mkdir(parents=True, exist_ok=True, mode=0o700)
+        files = filter(None, (each.meters, each.table, each.estimates))
+        if not all(each.path(settings.datasets, name).exists() for name in files):
+            missing.append(each.name)
     with Ledger(settings.where) as ledger:
         verdicts = tuple(ledger.verify(name, mark=known.get(name)) for name in ledger.names())
-    return Restored(manifest["made"], verdicts, missing)
+    return Restored(manifest["made"], verdicts, tuple(missing))
 
 
 def revoke_everything(connection: Connection) -> None:
@@ -430,31 +430,6 @@ def _set_marks(where: str) -> None:
             pass
     finally:
         engine.dispose()
-
-
-def _move_paths(connection: Connection, old: str, new: str) -> None:
-    """Let datasets whose files were only named be found in the new folder."""
-    columns = ("folder", "meters", "places", "estimates", "extra")
-    for row in connection.execute(select(served_table)).all():
-        changes = {
-            name: value.replace(f"{old}/", f"{new}/")
-            for name in columns
-            if (value := getattr(row, name)) is not None and f"{old}/" in value
-        }
-        if changes:
-            connection.execute(
-                update(served_table).where(served_table.c.name == row.name).values(changes)
-            )
-
-
-def _move_jobs(jobs: Path, old: str, new: str) -> None:
-    """Let work that was cut short be taken up here."""
-    for path in jobs.glob("*/job.json"):
-        stored = json.loads(path.read_text(encoding="utf-8"))
-        words = [str(word).replace(f"{old}/", f"{new}/") for word in stored["command"]]
-        stored["command"] = [sys.executable, *words[1:]]
-        write_whole(path, json.dumps(stored), private=True)
-        (path.parent / "process.json").unlink(missing_ok=True)
 
 
 def _empty(folder: Path) -> None:

@@ -189,7 +189,7 @@ SLUGS = {
 
 
 class Problem(HTTPException):
-    """Something that cannot be done, in words that are for whoever asked."""
+    """A refusal with a message for the caller."""
 
     def __init__(
         self,
@@ -220,7 +220,7 @@ class Problem(HTTPException):
 def internal_problem(error: Exception) -> Problem:
     """Return the problem that stands for an error inside: an id, and nothing of what it says."""
     # The log has the id, the kind of the error and where it happened. Its message may hold
-    # anything, and so is in neither, unless whoever runs the service sets SUNVEIL_DEBUG=1 for the
+    # anything, and so is in neither, unless the operator sets SUNVEIL_DEBUG=1 for the
     # log.
     number = secrets.token_hex(6)
     log_unforeseen(log, f"problem {number}", error)
@@ -239,7 +239,7 @@ def unavailable_problem(error: LedgerUnavailable | OSError) -> Problem:
     return Problem(
         503,
         "The service cannot write what it keeps, so nothing was changed: its disk may be full."
-        " Try again later, or tell whoever runs it.",
+        " Try again later, or tell the operator.",
         slug="not-writable",
         headers={"Retry-After": "60"},
     )

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Coroutine
+from collections.abc import AsyncIterator, Callable, Coroutine
+from contextlib import asynccontextmanager
 from enum import StrEnum
 from typing import Any, ClassVar, TypeVar
 
@@ -17,13 +18,13 @@ from starlette.types import Message
 
 from sunveil.errors import LedgerUnavailable, SunveilError
 from sunveil.ledger.hash_chain import acting_as
-from sunveil.service.audit_log import record_event
 from sunveil.service.authentication import (
     Identity,
     bearer_of,
     check_rate,
     guest_of,
     limited_as,
+    record_event,
     session_of,
     set_cookie,
     token_of,
@@ -35,9 +36,8 @@ from sunveil.service.context import (
     service_of,
     unavailable_problem,
 )
-from sunveil.service.passwords_and_tokens import same_secret
+from sunveil.service.passwords_and_tokens import Attempt, SignInLimits, same_secret
 from sunveil.service.settings import ANALYST, CONSOLE, CURATOR, GUEST, PORTAL, ServiceSettings
-from sunveil.service.sign_in_guard import guarded_sign_in
 
 SAFE = ("GET", "HEAD", "OPTIONS")
 CREATED, SEE_OTHER, BAD_REQUEST = 201, 303, 400
@@ -56,7 +56,7 @@ class Audience(StrEnum):
 
 
 class GuardedRoute(APIRoute):
-    """A route whose guard, :meth:`admit`, runs before the body is read."""
+    """A route with a guard, :meth:`admit`, that runs before the body is read."""
 
     audience: ClassVar[Audience]
 
@@ -103,8 +103,8 @@ class GuardedRoute(APIRoute):
         return False
 
     def _record(self, request: Request, response: Response) -> None:
-        told = getattr(request.state, "audited", False)  # by the page itself, in its own words
-        if request.method not in SAFE and not told and self.is_event(response):
+        audited = getattr(request.state, "audited", False)  # by the page itself
+        if request.method not in SAFE and not audited and self.is_event(response):
             given = request.path_params
             record_event(
                 request,
@@ -154,9 +154,9 @@ class PublicRoute(GuardedRoute):
         """Answer a form, which is a sign-in, unless too many have failed."""
         if request.method in SAFE:
             return await inner(request)
-        async with guarded_sign_in(request) as settle:
+        async with guarded_sign_in(request) as record_outcome:
             response = await inner(request)
-            settle(response)
+            record_outcome(response)
         return response
 
 
@@ -257,9 +257,7 @@ async def check_form(request: Request, identity: Identity) -> None:
     if not given and kind in FORMS:
         given = str((await request.form()).get("csrf", ""))
     if site not in ("same-origin", "none") or not same_secret(given, identity.csrf):
-        raise Problem(
-            403, "This form is too old, or not from here; go back, load it again, and send it."
-        )
+        raise Problem(403, "This form is out of date. Load the page again and resubmit.")
 
 
 def takes_uploads(endpoint: Endpoint) -> Endpoint:
@@ -338,3 +336,63 @@ def _limited(request: Request, limit: int) -> Request:
 
 def _too_large(limit: int) -> Problem:
     return Problem(413, f"The request is larger than {limit:,} bytes; send less.")
+
+
+# What a sign-in that was refused is answered with.
+REFUSED = (401, 403, 404)
+
+# How long a browser stays known. [s]
+DEVICE_SECONDS = 180 * 24 * 3600
+Outcome = Callable[[Response], None]
+
+
+@asynccontextmanager
+async def guarded_sign_in(request: Request) -> AsyncIterator[Outcome]:
+    """Refuse a form that follows too many failures, and count it unless it succeeds."""
+    # The block is given a function to call with the response, which tells whether it did. The form
+    # has been read, and has been seen to come from a page of ours.
+    limits = service_of(request).limits.sign_ins
+    account = str((await request.form()).get("name", ""))
+    # few at a time, so that those who come at once are not taken for failures of one another
+    async with limits.checks:
+        attempt = _begin(request, limits, account)
+
+        def record_outcome(response: Response) -> None:
+            """Give back what a sign-in took that was not refused."""
+            if response.status_code not in REFUSED:
+                attempt.succeeded()
+                if account.strip() and response.status_code == 303:
+                    _remember(request, response, limits, account)
+
+        try:
+            yield record_outcome
+        except HTTPException as error:
+            if error.status_code not in REFUSED:
+                attempt.succeeded()
+            raise
+
+
+def _begin(request: Request, limits: SignInLimits, account: str) -> Attempt:
+    address, cookie = limited_as(request), request.cookies.get(_cookie(request), "")
+    attempt = limits.begin(address=address, account=account, cookie=cookie)
+    if attempt.wait and limits.is_news(attempt.limit, address):
+        # not the account: what was entered may be anything, such as a password
+        record_event(request, "sign-ins-limited", limit=attempt.limit)
+    check_rate(attempt.wait)
+    return attempt
+
+
+def _remember(request: Request, response: Response, limits: SignInLimits, account: str) -> None:
+    response.set_cookie(
+        _cookie(request),
+        limits.known.issue(account.strip().casefold()),
+        max_age=DEVICE_SECONDS,
+        path="/",
+        secure=service_of(request).settings.https,
+        httponly=True,
+        samesite="strict",
+    )
+
+
+def _cookie(request: Request) -> str:
+    return ("__Host-" if service_of(request).settings.https else "") + "sunveil-device"

@@ -101,9 +101,9 @@ class TextLines(logging.Formatter):
     def format(self, record: logging.LogRecord) -> str:
         """Return a record as one line."""
         facts = getattr(record, "facts", {})
-        told = "".join(f" {name}={json.dumps(value)}" for name, value in facts.items())
+        fields = "".join(f" {name}={json.dumps(value)}" for name, value in facts.items())
         message = " ".join(record.getMessage().splitlines())
-        line = f"{_time(record)} {record.levelname} {record.name} {message}{told}"[:LONGEST_LINE]
+        line = f"{_time(record)} {record.levelname} {record.name} {message}{fields}"[:LONGEST_LINE]
         left_out = getattr(record, "left_out", 0)
         line = f"{line} (… {left_out:,} more like this)" if left_out else line
         return f"{line}\n{self.formatException(record.exc_info)}" if record.exc_info else line
@@ -136,7 +136,7 @@ def set_up_logs(
     """Send warnings, events and, if asked for, requests to stderr, in measure."""
     handler = logging.StreamHandler()
     handler.setFormatter(JsonLines() if log_format == "json" else TextLines())
-    # measured first: what is left out need not be made ready
+    # measured first: omitted lines need no formatting
     handler.addFilter(Measured(left_out))
     handler.addFilter(WithoutTraceback())
     logging.basicConfig(level=logging.WARNING, handlers=[handler], force=True)
@@ -223,7 +223,7 @@ _trying = threading.Lock()
 
 @router.get("/livez")
 async def live(request: Request) -> Response:
-    """Say that the process answers; if it does not, it must be started anew."""
+    """Say that the process answers; if not, restart it."""
     return _said(200, "ok")
 
 

@@ -17,9 +17,9 @@ COULD_NOT_START = 127
 
 
 def main(folder: Path, lock: int) -> None:
-    """Let go of whoever started this, run the job's command, and write how it ended."""
+    """Detach, run the job's command, and record how it ended."""
     if os.fork():
-        # whoever waits for this process need not wait for the work
+        # the parent need not wait for the work
         os._exit(0)
     os.setsid()
     for name in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP):

@@ -1,4 +1,4 @@
-"""Read uploads in a process of bounded memory and time."""
+"""Read uploads in processes of bounded memory and time; the program that previews them."""
 
 from __future__ import annotations
 
@@ -6,14 +6,20 @@ import json
 import logging
 import multiprocessing
 import resource
+import signal
+import sys
+import time
 import traceback
 from collections.abc import Callable
 from multiprocessing.connection import Connection
+from pathlib import Path
+from types import FrameType
 from typing import Any
 
 import pyarrow as pa
 
-from sunveil.errors import ParameterError, SourceError, debugging, place_of
+from sunveil._files import write_whole
+from sunveil.errors import ParameterError, SourceError, SunveilError, debugging, place_of
 from sunveil.service.settings import ReadingLimits, size_text
 from sunveil.service.uploads import UploadRefused, UploadTooLarge
 
@@ -60,6 +66,17 @@ def too_much(limits: ReadingLimits) -> UploadTooLarge:
     )
 
 
+def _unforeseen(error: Exception, limits: ReadingLimits) -> UploadRefused:
+    """Return the refusal of files on which a reader failed."""
+    import duckdb
+
+    if isinstance(error, duckdb.OutOfMemoryException):
+        return too_much(limits)
+    return UploadRefused(
+        f"the files cannot be read ({type(error).__name__}); check that they are not damaged"
+    )
+
+
 def limit_this_process(limits: ReadingLimits) -> None:
     """Let the kernel refuse this process more memory and processor time than the limits allow."""
     # other pools reserve far more than they use
@@ -82,8 +99,69 @@ def _work(
         kind = next(each for each in type(error).__mro__ if each.__name__ in _KINDS)
         said = {"refused": kind.__name__, "why": str(error)}
     except Exception as error:  # what a damaged file makes a reader raise
-        why = f"the files cannot be read ({type(error).__name__}); check that they are not damaged"
-        said = {"refused": UploadRefused.__name__, "why": why, "unforeseen": place_of(error)}
+        refusal = _unforeseen(error, limits)
+        said = {"refused": type(refusal).__name__, "why": str(refusal)}
+        said["unforeseen"] = place_of(error)
         if debugging():
             traceback.print_exception(error)
     answer.send_bytes(json.dumps(said).encode())
+
+
+# Times between two lines of progress. [s]
+PAUSE = 0.2
+REFUSED, TOO_MUCH = 2, 3
+
+
+def main(order: dict[str, Any]) -> int:
+    """Preview a dataset, and return the process's exit code."""
+    limits = ReadingLimits(**order["limits"])
+    _say(0, 0)
+
+    def stop(_number: int, _frame: FrameType | None) -> None:
+        raise MemoryError
+
+    signal.signal(signal.SIGALRM, stop)
+    signal.alarm(max(1, int(limits.seconds)))
+    try:
+        # here, so that the page hears of the work before what reads tables is loaded
+        from sunveil.service.upload_checks import options_from, preview
+
+        limit_this_process(limits)
+        found = preview(
+            Path(order["meters"]),
+            Path(order["table"]),
+            options_from(order["options"]),
+            tell=_Telling(),
+        )
+    except MemoryError:
+        print(f"sunveil: {too_much(limits)}", file=sys.stderr)
+        return TOO_MUCH
+    except SunveilError as error:
+        print(f"sunveil: {error}", file=sys.stderr)
+        return REFUSED
+    except Exception as error:
+        print(f"sunveil: {_unforeseen(error, limits)}", file=sys.stderr)
+        return TOO_MUCH
+    write_whole(Path(order["out"]), json.dumps(found), private=True)
+    return 0
+
+
+class _Telling:
+    """Says how far the work is, not more often than somebody reads it."""
+
+    def __init__(self) -> None:
+        self._next = 0.0
+
+    def __call__(self, done: int, total: int) -> None:
+        if time.monotonic() >= self._next or done == total:
+            self._next = time.monotonic() + PAUSE
+            _say(done, total)
+
+
+def _say(done: int, total: int) -> None:
+    line = {"event": "progress", "doing": "reading", "done": done, "total": total}
+    print(json.dumps(line), flush=True)
+
+
+if __name__ == "__main__":
+    sys.exit(main(json.loads(sys.argv[1])))

@@ -134,8 +134,7 @@ def browser_name(agent: str) -> str:
 
 def without_server_paths(text: str, settings: ServiceSettings) -> str:
     """Return a text in which files of the service are named as from its data folder."""
-    # Messages are made for commands as well, whose users know where their files are. Who reads a
-    # page should neither need nor see where the server keeps them.
+    # Messages are shared with commands; a page must not show where the server keeps its files.
     return _pattern(settings.data, settings.where).sub("", text)
 
 

@@ -104,7 +104,7 @@ JUDGED = 64
 # The highest of zxcvbn's scores, 10^10 guesses or more: what holds if hashes were ever taken.
 LEAST_SCORE = 4
 
-# Words that whoever guesses tries first here.
+# Words that a guesser tries first here.
 OWN_WORDS = ("sunveil", "curator", "auditor", "analyst", "solar", "ledger", "privacy")
 OWN_ADVICE = "Add another word or two, and leave out names and years"
 
@@ -199,7 +199,7 @@ class RateLimit:
 # How many passwords are hashed at the same time; each takes 32 MB and a tenth of a second.
 CHECKS_AT_ONCE = 4
 
-# How often a limit that was reached is told of again. [1/s]
+# [1/s] How often a reached limit is logged again.
 TOLD_RATE = 1.0 / 60.0
 
 
@@ -264,7 +264,7 @@ class SignInLimits:
         return _take(wanted)
 
     def is_news(self, limit: str, address: str) -> bool:
-        """Return whether a limit that was reached should be told of: once a minute for each."""
+        """Return whether to log that a limit was reached: once a minute for each."""
         return not self._told.take(f"{limit} {address}")
 
 

@@ -1,4 +1,4 @@
-"""Cheaper or clearer questions in place of one that says little."""
+"""Suggested questions, and cheaper or clearer variants of a question."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ from sunveil.service.questions import (
     TotalsQuestion,
 )
 
-# What is tried where an ε is too small.
+# Larger ε that are tried.
 LADDER = (0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1.0, 2.0, 5.0, 10.0, 20.0)
 MOST_ADVICE = 4
 PART_OF_SHARE = 20.0
@@ -41,7 +41,7 @@ TABLE_NAMES = {
     "quantiles": "percentiles",
 }
 
-# First questions of each kind, from the one that tells most to the one that is most exact.
+# Suggested questions of each kind, from the most detailed to the most exact.
 FIRST: dict[str, tuple[dict[str, Any], ...]] = {
     "fleet-table": (
         {"tables": ["counts", "totals", "quantiles"]},
@@ -58,7 +58,7 @@ FIRST: dict[str, tuple[dict[str, Any], ...]] = {
     "systems": ({},),
 }
 
-# Verdicts by the public facts that they follow from.
+# Cache of verdicts by the public facts that determine them.
 _VERDICTS: dict[tuple[Any, ...], ErrorVerdict | None] = {}
 MOST_VERDICTS = 5000
 
@@ -72,7 +72,7 @@ _TYPES = {
 
 
 def advised_plan(case: AnalystQuestion, ledger: Ledger, *, share: AnalystShare) -> QuestionPlan:
-    """Return the plan of a question, with what would make its answer better."""
+    """Return the plan of a question, with better variants."""
     found = plan(case, ledger)
     if found.kept or found.verdict in (None, ErrorVerdict.USEFUL):
         return found
@@ -81,7 +81,7 @@ def advised_plan(case: AnalystQuestion, ledger: Ledger, *, share: AnalystShare) 
 
 
 def suggest_question(case: AnalystQuestion, ledger: Ledger, *, share: AnalystShare) -> Suggestion:
-    """Return the first of a kind's usual questions that is useful for a twentieth of a share."""
+    """Suggest the first useful question of a kind for 5% of a share."""
     epsilon = first_epsilon(share, concentrated=_concentrated(case, ledger))
     kind = _TYPES[case.question.kind]
     found: Suggestion | None = None
@@ -98,7 +98,7 @@ def suggest_question(case: AnalystQuestion, ledger: Ledger, *, share: AnalystSha
 
 
 def first_epsilon(share: AnalystShare, *, concentrated: bool) -> float:
-    """Return the ε that costs a twentieth of a share, or what is left if that is less."""
+    """Return the ε that costs 5% of a share, or what is left if that is less."""
     amount = min(share.share / PART_OF_SHARE, share.remaining)
     epsilon = math.sqrt(2.0 * amount) if concentrated else amount
     if epsilon <= SMALLEST_EPSILON:
@@ -111,7 +111,7 @@ def first_epsilon(share: AnalystShare, *, concentrated: bool) -> float:
 def _advice(
     case: AnalystQuestion, ledger: Ledger, found: QuestionPlan, left: float
 ) -> tuple[Advice, ...]:
-    """Return changes that make the worst verdict better, the best of them first."""
+    """Return changes that improve the worst verdict, best first."""
     assert found.verdict is not None
     concentrated = _concentrated(case, ledger)
     made: list[Advice] = []
@@ -126,7 +126,7 @@ def _advice(
 
 
 def _tried(case: AnalystQuestion, ledger: Ledger) -> Iterator[tuple[str, Any]]:
-    """Yield what is tried: each change by itself, all of them together, and a larger ε."""
+    """Yield variants: each change alone, all together, and a larger ε."""
     singles = list(_plainer(case.question))
     yield from singles
     plainest = _plainest(case.question)
@@ -143,7 +143,7 @@ def _tried(case: AnalystQuestion, ledger: Ledger) -> Iterator[tuple[str, Any]]:
 
 
 def _plainer(question: Any) -> Iterator[tuple[str, Any]]:
-    """Yield a question with one thing less to tell, for each that it can do without."""
+    """Yield a question with one part fewer, for each part."""
     if isinstance(question, FleetTableQuestion) and len(question.tables) > 1:
         for name in question.tables:
             changed = question.model_copy(update={"tables": [name], "shares": None})
@@ -160,10 +160,10 @@ def _plainer(question: Any) -> Iterator[tuple[str, Any]]:
 
 
 def _plainest(question: Any) -> Any:
-    """Return a question with all that it can do without left out."""
+    """Return the simplest form of a question."""
     changed: dict[str, Any] = {}
     if isinstance(question, FleetTableQuestion):
-        # which way systems face is told by sectors alone, with the least noise
+        # sectors have the least noise
         kept = "sectors" if _faces(question) else question.tables[0]
         changed = {"tables": [kept], "shares": None, "sectors": 4}
     if getattr(question, "group_by", None) is not None:
@@ -174,7 +174,7 @@ def _plainest(question: Any) -> Any:
 
 
 def _words_of(question: Any, plainest: Any) -> str:
-    """Return what was left out of a question, in words."""
+    """Describe how a question was simplified."""
     said = []
     if isinstance(question, FleetTableQuestion):
         (name,) = plainest.tables
@@ -190,7 +190,7 @@ def _words_of(question: Any, plainest: Any) -> str:
 
 
 def _faces(question: Any) -> bool:
-    """Return whether a question buys a table that tells sectors."""
+    """Return whether a question has a table with sectors."""
     return bool({"counts", "planes", "sectors"} & set(getattr(question, "tables", ())))
 
 
@@ -212,7 +212,7 @@ def _large_enough(case: AnalystQuestion, ledger: Ledger) -> float | None:
 
 
 def _verdict(case: AnalystQuestion, ledger: Ledger) -> ErrorVerdict | None:
-    """Return the worst verdict on what a question buys; None where it would be refused."""
+    """Return the worst verdict on a question; None if it would be refused."""
     # It follows from a few public facts, and is computed once for the same ones.
     if isinstance(case.question, SystemsQuestion):  # follows from when meters were read, too
         return _computed_verdict(case, ledger)

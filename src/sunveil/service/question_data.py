@@ -1,7 +1,8 @@
-"""From a question to what it draws, and the private data that this needs."""
+"""Each kind of question: its plan, expected errors and answer, and the private data it needs."""
 
 from __future__ import annotations
 
+import math
 import tempfile
 import threading
 from collections import Counter
@@ -11,7 +12,7 @@ from pathlib import Path
 from typing import Any, Generic, TypeVar
 
 from sunveil.errors import SourceError
-from sunveil.estimates.read_write import FleetRows, read_fleet
+from sunveil.estimates.read_write import MOUNTS, FleetRows, read_fleet
 from sunveil.fleet.blocks import record_span
 from sunveil.fleet.open import HeldRecord, open_records, site_records
 from sunveil.grids import cell_of
@@ -20,14 +21,16 @@ from sunveil.ledger.promises import Question, SystemHome
 from sunveil.meters.reading_options import MeterOptions
 from sunveil.meters.record import Record
 from sunveil.meters.schema_files import schema_digest
-from sunveil.publication.published_tables import LARGEST_KW, Bins, Publication
+from sunveil.privacy.discrete_noise import Spending
+from sunveil.publication.published_tables import LARGEST_KW, MARGINS, Bins, Publication
 from sunveil.publish.account import PublicationAccount
-from sunveil.publish.fleet_tables import FleetTables, TableChoices
+from sunveil.publish.capacity_cap import ClipRule, expected_cut, ladder
+from sunveil.publish.fleet_tables import Expected, FleetTables, TableChoices
 from sunveil.publish.publisher import Product, Publisher, read_households
 from sunveil.publish.synthetic_table import SyntheticTable
 from sunveil.publish.system_rows import SystemRows
 from sunveil.releases.fleet_releases import MemorySystems, ReleaseTerms
-from sunveil.service.expected_errors import synthetic_errors, system_errors, table_errors
+from sunveil.releases.release_answer import ExpectedErrors
 from sunveil.service.questions import (
     ExpectedError,
     FleetTableQuestion,
@@ -90,12 +93,12 @@ class Data:
     def _read_homes(self, dataset: Served) -> list[SystemHome]:
         if dataset.table is None:
             return []
-        path, options = dataset.path(self._folder) / dataset.table, meter_options(dataset)
+        path, options = dataset.path(self._folder, dataset.table), meter_options(dataset)
         return read_households(path, options.system_column)
 
     def _read_rows(self, dataset: Served) -> FleetRows:
         assert dataset.estimates is not None
-        path = dataset.path(self._folder) / dataset.estimates
+        path = dataset.path(self._folder, dataset.estimates)
         return read_fleet(path, keys=list(dataset.keys))
 
     def _read_systems(self, dataset: Served) -> MemorySystems:
@@ -103,16 +106,16 @@ class Data:
         # A system of which no record can be made, for its rows and stamps, is left out; whatever
         # readings a record holds, it is there.
         assert dataset.meters is not None
-        folder, options = dataset.path(self._folder), meter_options(dataset)
+        options, meters = meter_options(dataset), dataset.path(self._folder, dataset.meters)
         if dataset.table is None:
             assert dataset.latitude is not None
             assert dataset.longitude is not None
             site = Site(dataset.latitude, dataset.longitude, dataset.altitude)
-            found = site_records(folder / dataset.meters, options, longitude=site.longitude)
+            found = site_records(meters, options, longitude=site.longitude)
             records = [each for each in found if isinstance(each, Record)]
             sites = {record.system_id: site for record in records}
         else:
-            records, sites = _placed(folder / dataset.meters, folder / dataset.table, options)
+            records, sites = _placed(meters, dataset.path(self._folder, dataset.table), options)
         if not records:
             raise SourceError("no system of the dataset has rows and stamps that can be read")
         weather = _weather(records, sites)
@@ -265,4 +268,91 @@ def table_choices(
         clip_kw=clip,
         largest_kw=asked.largest_kw or LARGEST_KW,
         quantiles=quantiles,
+    )
+
+
+MOVED = "share of systems that the noise moves to another bin"
+OFF = "mean absolute error per system"
+
+CUT_OFF = (
+    "mean share of capacity above the cap, for typical fleets; totals are too low by about this"
+)
+
+# Of single systems: the unit of each column, and how far off a blind guess is. [unit]
+COLUMNS = {
+    "surface_azimuth": ("°", 90.0),
+    "surface_tilt": ("°", 25.0),
+    "dc_capacity_kw": ("%", 100.0),
+}
+
+# What an average home is taken to have, where a limit on capacities is given. [kW]
+HOME_KW = 5.0
+
+
+def table_errors(
+    found: tuple[Expected, ...],
+    choices: TableChoices,
+    *,
+    systems: int | None,
+    concentrated: bool,
+) -> tuple[ExpectedError, ...]:
+    """Return the errors of a fleet's tables with what each is judged by."""
+    group = None if systems is None else systems / len(choices.keys or ("all",))
+    expected = []
+    for each in found:
+        expected.append(_table_error(each, choices, group))
+        if each.table == "totals" and choices.clip_kw is None and systems:
+            rule = ClipRule(ladder(choices.largest_kw), Spending(each.cost, concentrated), systems)
+            cut = 100.0 * expected_cut(rule)
+            expected.append(ExpectedError("totals", "cut_kw", cut, "%", CUT_OFF, 0.0))
+    return tuple(expected)
+
+
+def _table_error(each: Expected, choices: TableChoices, group: float | None) -> ExpectedError:
+    if each.unit != "ranks":
+        of = _compared(each, choices, group)
+        return ExpectedError(
+            each.table, each.value, each.error, each.unit, each.meaning, each.cost, of
+        )
+    # nothing is further off than the whole list is long
+    error = each.error if group is None else min(each.error, group)
+    return ExpectedError(each.table, each.value, error, "places", each.meaning, each.cost, group)
+
+
+def _compared(each: Expected, choices: TableChoices, group: float | None) -> float | None:
+    """Return what an error is judged by: what a cell holds on average, or the whole in percent."""
+    if each.unit == "%":
+        return 100.0
+    if group is None:
+        return None
+    if each.unit == "kW":
+        assert choices.clip_kw is not None
+        return group * min(HOME_KW, choices.clip_kw[1])
+    return group / cells_of(each.table, choices.bins)
+
+
+def cells_of(table: str, bins: Bins) -> int:
+    """Return into how many cells a table of counts divides a group, but for the unknown one."""
+    if table == "mounts":
+        return len(MOUNTS)
+    return math.prod(bins.shape[axis] for axis in MARGINS[table])
+
+
+def synthetic_errors(noise: dict[str, float]) -> tuple[ExpectedError, ...]:
+    """Return the errors of a synthetic table, from how far noise moves its counts."""
+    return tuple(
+        ExpectedError(
+            "synthetic-systems", name, min(100.0 * each, 100.0), "% of systems", MOVED, of=100.0
+        )
+        for name, each in noise.items()
+    )
+
+
+def system_errors(errors: ExpectedErrors) -> tuple[ExpectedError, ...]:
+    """Return the errors of one row of a release of single systems."""
+    assert errors.capacity is not None
+    means = (errors.azimuth.mean, errors.tilt.mean, errors.capacity.mean)
+    return tuple(
+        ExpectedError("systems", column, mean, sign, OFF, of=guess)
+        for (column, (sign, guess)), mean in zip(COLUMNS.items(), means, strict=True)
     )

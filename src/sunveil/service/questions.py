@@ -182,7 +182,7 @@ def answer_title(question: Question) -> str:
 
 @dataclass(frozen=True, slots=True)
 class ExpectedError:
-    """An error to expect, known before anything is spent."""
+    """An expected error, known before anything is spent."""
 
     table: str
     value: str  # column of the table
@@ -210,7 +210,7 @@ class Advice:
 
 @dataclass(frozen=True, slots=True)
 class Suggestion:
-    """A first question, which tells as much as there is for a small part of a share."""
+    """A suggested question for a small part of a share."""
 
     question: Question
     verdict: ErrorVerdict | None
@@ -218,7 +218,7 @@ class Suggestion:
 
 @dataclass(frozen=True, slots=True)
 class QuestionPlan:
-    """What a question would cost and the errors to expect; nothing has been spent."""
+    """Cost and expected errors of a question; nothing is spent."""
 
     cost: float  # in the promise's measure; 0 for an answer that is kept
     kept: bool
@@ -227,7 +227,7 @@ class QuestionPlan:
 
     @property
     def verdict(self) -> ErrorVerdict | None:
-        """The worst verdict on what is bought; what comes with it at no cost does not count."""
+        """The worst verdict on the parts that cost anything."""
         return worst(each.verdict for each in self.expected if each.cost != 0.0)
 
 
@@ -269,16 +269,16 @@ class KeyReused(QuestionRefused):
 
 
 class Broker(Protocol):
-    """What answers questions of analysts: charges, draws and keeps."""
+    """Answers questions of analysts: charges, draws and keeps."""
 
     def plan(self, dataset: str, question: Question, *, analyst: str) -> QuestionPlan:
         """Return what a question would cost, or refuse it; spend nothing."""
 
     def at_hand(self) -> bool:
-        """Whether what plans is loaded, so that a page that can do without need not wait."""
+        """Whether the planner is loaded, so that pages need not wait for it."""
 
     def suggest(self, dataset: str, kind: str, *, analyst: str) -> Suggestion:
-        """Return a first question of a kind that tells something for a twentieth of the share."""
+        """Suggest a question that costs at most 5% of the analyst's share."""
 
     def ask(self, dataset: str, question: Question, *, analyst: str, key: str) -> Answered:
         """Answer a question: charge it, draw it and keep it, or find the kept answer."""
@@ -290,10 +290,10 @@ class Broker(Protocol):
         """Return a file of a release: ``TABLE.csv``, ``TABLE.json``, ``release-card.yaml`` ..."""
 
     def warm(self) -> None:
-        """Load what answering needs, so that the first question does not wait for it."""
+        """Load the code that answers, so that the first question does not wait for it."""
 
     def unanswered(self) -> bool:
-        """Return whether a charge has no answer: it is being drawn on, or was cut short."""
+        """Return whether a charge has no answer: it is being drawn, or was interrupted."""
 
     def recover(self, *, after: float = ...) -> None:
-        """Finish what was paid and cut short."""
+        """Answer questions that were charged and then interrupted."""

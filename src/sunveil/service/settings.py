@@ -18,7 +18,7 @@ CURATOR, AUDITOR, ANALYST, GUEST = "curator", "auditor", "analyst", "guest"
 # From the one who may most to the one who may least.
 ROLES = (CURATOR, AUDITOR, ANALYST)
 
-# Of an account of single sign-on whose provider gives it none any more.
+# Role of an account after its provider has withdrawn its role.
 NONE = "none"
 
 # The console is for curators and auditors, the portal for analysts.

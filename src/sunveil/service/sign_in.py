@@ -9,12 +9,12 @@ from starlette.requests import Request
 from starlette.responses import RedirectResponse, Response
 
 from sunveil.errors import ParameterError, ReleaseNotFound
-from sunveil.service.audit_log import record_event
 from sunveil.service.authentication import (
     Identity,
     check_rate,
     drop_cookie,
     own_address,
+    record_event,
     set_cookie,
 )
 from sunveil.service.context import Problem, service_of
@@ -106,7 +106,7 @@ console_logout_router = console_router()
 # a database takes no text with a zero in it
 ShortText = Annotated[str, Form(max_length=400, pattern=r"^[^\x00]*$")]
 PAGES = {CONSOLE: "curator_login.html", PORTAL: "analyst/login.html"}
-NO_LOCAL = "Passwords are switched off here: sign in through the provider."
+NO_LOCAL = "Passwords are switched off. Sign in through the provider."
 
 
 @router.get("/")
@@ -134,7 +134,7 @@ def analyst_log_in(
         return go_home(request, ANALYST, open_token(request, row))
     known = None if given is None else service.tokens.find(given)
     record_event(request, "sign-in-refused", way="token", token=None if known is None else known.id)
-    unknown = "This token is not known: ask the curator for a new one."
+    unknown = "This token is not known. Ask the curator for a new one."
     fault = unknown if known is None else known.fault or unknown
     return _sign_in_page(request, PORTAL, status=403, problem=fault)
 
@@ -188,7 +188,7 @@ def use_link(request: Request, secret: str, password: ShortText = "") -> Respons
     try:
         with service_of(request).store.changing() as connection:
             if find_link(connection, secret) is None:  # somebody was quicker
-                raise Problem(404, "This link has been used; ask for another.")
+                raise Problem(404, "This link was used. Ask for another.")
             if purpose == SIGN_IN:
                 end_links_of(connection, account.id)
             else:
@@ -225,7 +225,7 @@ def _by_password(request: Request, side: str, name: str, password: str) -> Respo
         return _sign_in_page(request, side, status=403, problem=NO_LOCAL)
     with service_of(request).store.reading() as connection:
         account = find_account(connection, name)
-    problem = "Name and password do not fit."
+    problem = "Name or password is wrong."
     if password_fits(password, None if account is None else account.password):
         assert account is not None
         if account.usable:
@@ -261,7 +261,7 @@ def _check_setup(request: Request, secret: str) -> None:
     with service_of(request).store.reading() as connection:
         digest = setup_digest(connection)
     if digest is None or not same_secret(digest_of(secret), digest):
-        raise Problem(404, "This link is not valid, or has been used; sign in instead.")
+        raise Problem(404, "This link is not valid or was used. Sign in instead.")
 
 
 def _linked(request: Request, secret: str) -> tuple[Account, str]:
@@ -272,7 +272,7 @@ def _linked(request: Request, secret: str) -> tuple[Account, str]:
     except ReleaseNotFound:
         account = None
     if found is None or account is None or account.disabled is not None:
-        raise Problem(404, "This link is not valid, is too old, or has been used; ask for another.")
+        raise Problem(404, "This link is not valid, has expired or was used. Ask for another.")
     return account, found[1]
 
 
@@ -324,15 +324,15 @@ def page(request: Request) -> Response:
 
 
 def change_password(request: Request, old: ShortText = "", new: ShortText = "") -> Response:
-    """Change your password; all other sessions end, and this one begins anew."""
+    """Change your password; all other sessions end, and this one is renewed."""
     account = _own_account(request)
     if not account.local:
-        raise Problem(409, "Your password is kept by the provider; change it there.")
+        raise Problem(409, "Change your password at your provider.")
     # who found a browser open shall not guess on
     check_rate(service_of(request).limits.login_attempts.take(f"password of {account.id}"))
     if not password_fits(old, account.password):
         record_event(request, "password-change-refused")
-        return _own_account_page(request, problem="The present password does not fit.", status=403)
+        return _own_account_page(request, problem="The current password is wrong.", status=403)
     try:
         with service_of(request).store.changing() as connection:
             set_account_password(connection, account, new)
@@ -380,7 +380,7 @@ def new_token(
     account = _own_account(request)
     if scope not in SCOPES or (scope != READ and account.scope == READ):
         return _own_account_page(
-            request, problem="Your account may issue tokens that read only.", status=403
+            request, problem="Your account may only create tokens that read.", status=403
         )
     try:
         with service_of(request).store.changing() as connection:
@@ -411,7 +411,7 @@ def revoke(request: Request, token: ShortText = "") -> Response:
     with service.store.changing() as connection:
         own = {row.id for row in _tokens(token_rows(connection, account.analyst), account.id)}
         if token not in own:
-            raise Problem(404, "There is no such token of yours; load the page again.")
+            raise Problem(404, "You have no such token. Load the page again.")
         revoke_token(connection, token)
     service.tokens.forget(token)
     record_event(request, "token-revoked", token=token)
@@ -454,7 +454,7 @@ def _own_account(request: Request) -> Account:
     """Return the account that this browser has signed in to; a token opens none."""
     mine = _session(request)
     if not mine.account_id or mine.token:
-        raise Problem(403, "A token opens no account: sign in with your account for this.")
+        raise Problem(403, "This needs an account; a token is not enough.")
     with service_of(request).store.reading() as connection:
         return account_of_id(connection, mine.account_id)
 

@@ -28,8 +28,7 @@ from starlette.responses import RedirectResponse, Response
 
 from sunveil.errors import LedgerError, SunveilError
 from sunveil.ledger.promises import LONGEST_NAME
-from sunveil.service.audit_log import record_event
-from sunveil.service.authentication import set_cookie
+from sunveil.service.authentication import record_event, set_cookie
 from sunveil.service.context import Problem, Service, service_of
 from sunveil.service.guarded_routes import public_router
 from sunveil.service.page_rendering import render
@@ -136,7 +135,7 @@ def account_for(
     *,
     analyst_known: Callable[[str], bool],
 ) -> Account:
-    """Return the account of a person with a role, made anew or brought to the role of now."""
+    """Return the account of a person, created or updated to the current role."""
     assert person.grant is not None
     role, scope = person.grant
     found = account_of_subject(connection, issuer, person.subject)
@@ -225,7 +224,7 @@ class OidcProvider:
         return str(made["url"])
 
     def claims(self, code: str, flow: SignInFlow) -> dict[str, Any]:
-        """Return what the provider has signed of whoever comes back with a code."""
+        """Return the provider's signed claims for a code."""
         client = self._ready()
         try:
             token = client.fetch_access_token(

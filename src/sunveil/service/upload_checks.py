@@ -327,8 +327,11 @@ def _all_net(meters: Path, table: Path, options: MeterOptions) -> bool:
 def _one_place(systems: SystemTable) -> dict[str, Any]:
     """Return the place of a fleet that has one: single systems are released under one sky."""
     if not len(systems):
-        told = "the table of systems has no system with a place; correct it"
-        raise UploadRefused(systems.refused[0].reason if systems.refused else told)
+        raise UploadRefused(
+            systems.refused[0].reason
+            if systems.refused
+            else "the table of systems has no system with a place; correct it"
+        )
     found: dict[str, Any] = {}
     for name in ("latitude", "longitude"):
         values = getattr(systems, name)
@@ -349,10 +352,10 @@ def _left_out_words(names: Sequence[str]) -> str:
     return f"Left out, since they hold no readings: {few}{more}."
 
 
-# So many systems of Parquet files are read closely.
+# Systems of Parquet files that are read in full.
 CLOSELY = 192
 
-# So many names are listed where ids do not match, and so many reasons and notes.
+# Most names, reasons and notes in a list.
 LISTED = 20
 Tell = Callable[[int, int], None]
 

@@ -167,7 +167,7 @@ class Staging:
         self._home.mkdir(mode=0o700, parents=True, exist_ok=True)
         drop_expired(self._home)
         self.folder.mkdir(mode=0o700)
-        # whoever sweeps after a service that was killed sees that this one is alive
+        # the lock shows a later sweep that this one is alive
         with FileLock(self.folder / ".lock", mode=0o600):
             try:
                 yield self
@@ -193,7 +193,7 @@ def remove_abandoned(home: Path) -> None:
 
 
 def drop_expired(home: Path) -> None:
-    """Remove files whose second try never came."""
+    """Remove files that were never sent again."""
     for folder in home.glob(f"{KEPT}*"):
         try:
             old = time.time() - folder.stat().st_mtime > WAIT_SECONDS

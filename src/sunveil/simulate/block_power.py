@@ -44,12 +44,12 @@ class CellDaylight:
     """A cell's sky as the compiled loops take it."""
 
     light: Light  # the daylight instants as pvlib takes them
-    index: Index  # which instants of the sky these are
-    days: Index  # their local days, from 0, and the sectors of a skyline that the sun stands over
-    sectors: Index
-    whiteness: Single  # what the ground's albedo is multiplied by at each of them
-    instants: int  # how many instants the sky has
-    rays: Single
+    index: Index  # place of each daylight instant in the sky
+    days: Index  # local day of each, from 0
+    sectors: Index  # sector of the skyline below the sun
+    whiteness: Single  # factor on the albedo, for snow on the ground
+    instants: int  # number of instants of the sky, night included
+    rays: Single  # sun vector, beam, dome, horizon, ground and air of each
     heat: Single  # [K m²/W] rise of each mount's cells
 
     @classmethod

@@ -14,7 +14,7 @@ from sunveil.site import Losses, Mount, Plane, Site
 
 
 class SimulatedClock(StrEnum):
-    """How a system's clock stands to the UTC that its file declares."""
+    """How a system's clock differs from the UTC that its file declares."""
 
     DECLARED = "declared"
     HOUR_FAST = "hour_fast"

@@ -60,29 +60,29 @@ Whole = NDArray[np.int64]
 class SimulatedHouseholds:
     """The households of one cell's systems, as one array for each of their properties."""
 
-    net: NDArray[np.bool_]
+    net: NDArray[np.bool_]  # whether its meter reads the net
     kind: Whole  # place in `KINDS`
     mean_kw: Array  # [kW] what it uses in the mean but for its car, as far as its climate allows
     base_share: Array  # share of that which is used at any hour
-    morning: Array  # [h] when its days begin and are busiest
-    evening: Array  # [h] when its days begin and are busiest
-    habit: Array
+    morning: Array  # [h] middle of its busy morning
+    evening: Array  # [h] middle of its busy evening
+    habit: Array  # standard normal draws behind the strength of its busy times, shape (n, 3)
     restless: Array  # how widely its use at an hour is spread, over the usual spread
-    cools: Array
-    heats: Array
+    cools: Array  # draw that decides, with the climate, whether it cools
+    heats: Array  # draw that decides, with the climate, whether it heats with electricity
     comfort: Array  # how much of its use goes into cooling and heating, from 0 to 1
-    cooling_above: Array  # [°C] temperatures from which it cools and heats
-    heating_below: Array  # [°C] temperatures from which it cools and heats
+    cooling_above: Array  # [°C] it cools above this temperature
+    heating_below: Array  # [°C] it heats below this temperature
     sunny: Array  # [K m²/kW] how much warmer full sun makes it
     setback: Array  # [K] by how much warmer and colder it may be on workdays
     cycles: NDArray[np.bool_]  # whether its cooling and heating run at full power or not at all
-    battery_kwh: Array
-    battery_kw: Array
+    battery_kwh: Array  # [kWh] 0 for none
+    battery_kw: Array  # [kW] most that it takes or gives
     battery_efficiency: Array
     car: Whole  # place in `CHARGING`; -1 for none
-    car_kw: Array  # [kW, kWh, h]
-    car_kwh: Array  # [kW, kWh, h]
-    car_hour: Array  # [kW, kWh, h]
+    car_kw: Array  # [kW] power of its charger
+    car_kwh: Array  # [kWh] a usual charge
+    car_hour: Array  # [h] when it is usually plugged in
 
     def __len__(self) -> int:
         return len(self.net)
@@ -147,7 +147,7 @@ def _draw_use(
     *,
     business: NDArray[np.bool_],
 ) -> Array:
-    """Return mean loads: larger systems stand on homes that use more. [kW]"""
+    """Return mean loads; homes with larger systems use more. [kW]"""
     n = len(dc_kw)
     size = np.log(dc_kw / statistics.median_kw) / statistics.spread
     deviation = 0.5 * size + np.sqrt(0.75) * rng.standard_normal(n)
@@ -323,8 +323,8 @@ WORK_BEGINS, WORK_ENDS, WEEKEND = 17, 34, 5 * HALVES
 class Comfort:
     """Cooling and heating of households."""
 
-    cooling: Array  # [kW/K] power for each degree that it is too warm or too cold
-    heating: Array  # [kW/K] power for each degree that it is too warm or too cold
+    cooling: Array  # [kW/K] power for each degree too warm
+    heating: Array  # [kW/K] power for each degree too cold
     most_kw: Array  # [kW] power of the machine
     mean_kw: Array  # [kW] what both come to in the mean of the year
 
@@ -730,24 +730,24 @@ _NOMINAL = Losses().inverter_efficiency
 class NetFlows:
     """What flows over the meters of some systems, without noise, and what it comes to."""
 
-    exported: Single  # [kW]
-    imported: Single  # [kW]
-    generated: Array  # [kW] generation, load and export of each system over the year, in the mean
-    used: Array  # [kW] generation, load and export of each system over the year, in the mean
-    sent: Array  # [kW] generation, load and export of each system over the year, in the mean
+    exported: Single  # [kW] of each interval
+    imported: Single  # [kW] of each interval
+    generated: Array  # [kW] mean generation over the year
+    used: Array  # [kW] mean load over the year
+    sent: Array  # [kW] mean export over the year
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Generation:
     """What systems of a cell give, as long as nothing goes wrong with their meters."""
 
-    roster: SimulatedRoster  # the systems and their sky
-    daylight: CellDaylight  # the systems and their sky
-    dc: Single  # [kW]
-    ac: Single  # [kW]
-    kept: Single  # as for block_power
+    roster: SimulatedRoster  # the systems
+    daylight: CellDaylight  # their sky
+    dc: Single  # [kW] DC power at each daylight instant
+    ac: Single  # [kW] AC power of each interval
+    kept: Single  # share of DC power left on each day
     clocks: tuple[Index, Index]  # as for block_power
-    per_reading: int  # as for block_power
+    per_reading: int  # instants of the sky in an interval
 
     def take(self, rows: NDArray[np.int64]) -> Generation:
         """Return the systems at ``rows``."""
@@ -762,7 +762,7 @@ class Generation:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Behind:
-    """What stands behind the meters of systems of a cell."""
+    """Households, clock and statistics behind the meters of a cell."""
 
     households: SimulatedHouseholds  # one for each system
     times: HouseholdTimes  # their year
@@ -848,7 +848,7 @@ def truth_of_net(
     cooling: Array,
     exporting: Array,
 ) -> dict[str, NDArray[Any]]:
-    """Return the columns of the truth that tell of meters and households."""
+    """Return the columns of the truth on meters and households."""
     net = households.take(rows)
 
     def put(values: Array) -> Array:
@@ -880,7 +880,7 @@ def _written(
 ) -> dict[str, Single]:
     """Return the columns of readings: a generation meter sends all that it reads."""
     if columns is NetColumns.SIGNED:
-        # registers are below zero where a sentinel stands in both
+        # registers are below zero where both hold a sentinel
         marked = flows.exported < 0.0
         power[rows] = np.where(marked, flows.exported, flows.exported - flows.imported)
         return {"power_kw": power}

@@ -48,7 +48,7 @@ class Place:
 
     @property
     def statistics(self) -> FleetStatistics:
-        """The list that stands for systems here: American in the Americas, else European."""
+        """The list to draw systems here from: American in the Americas, else European."""
         region = self.timezone.partition("/")[0]
         if region == "Europe":
             return EUROPE
@@ -116,7 +116,7 @@ def lay_cells(
     places: Sequence[Place], *, systems: int, cells: int | None, seed: int
 ) -> list[SimulatedCell]:
     """Return the weather cells of a fleet, each with its number of systems."""
-    # Every site has the cell it stands in. Further cells are scattered about the sites, by weight;
+    # Every site has its own cell. Further cells are scattered about the sites, by weight;
     # when there are fewer cells than sites, sites are drawn by weight.
     own: dict[Tenths, Place] = {}
     for place in places:
@@ -172,7 +172,7 @@ def _more(own: dict[Tenths, Place], cells: int, rng: np.random.Generator) -> dic
                 break
             reach *= 1.05  # the nearer cells are taken
         found[tenths] = place
-    # cells of one site stand together
+    # cells of one site are adjacent
     order = {id(place): number for number, place in enumerate(own.values())}
     return dict(sorted(found.items(), key=lambda pair: order[id(pair[1])]))
 
@@ -247,7 +247,7 @@ FARTHEST = 1.0
 
 
 class ReadingsLayout(StrEnum):
-    """How readings stand in a file: one row each, or one list for each system."""
+    """Layout of readings in a file: one row each, or one list for each system."""
 
     LONG = "long"
     LISTS = "lists"
@@ -272,7 +272,7 @@ class NetColumns(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class NetMix:
-    """How many meters see only the net of generation and load, and what stands behind them."""
+    """Share of meters that see only the net of generation and load, with batteries and cars."""
 
     # Share of systems with a meter that sees the net; 0 for a fleet of generation meters
     share: float = 0.0
@@ -304,7 +304,7 @@ class FleetSpec:
     interval_minutes: int = 60  # interval of the meters: 15, 30 or 60 [minutes]
     # One row per reading, or one row per system with a list
     layout: ReadingsLayout = ReadingsLayout.LONG
-    # What befalls the systems, and how often: as real records have it (`REAL_FLEET`), or less
+    # Rates of faults: those of real records (`REAL_FLEET`), or fewer
     rates: FaultRates = REAL_FLEET
     weather: Weather | None = None  # real weather in place of simulated skies
     net: NetMix = NetMix()  # how many meters see only the net of generation and load

@@ -161,7 +161,7 @@ def box_skyline(middle: Array, width: Array, height: Array) -> Skyline:
 
 def draw_skylines(rng: np.random.Generator, share: float, n: int) -> Skyline:
     """Return the skylines of systems, flat for those that have none."""
-    # Hills are low and wide, up to 10 degrees. In front of them stand up to six trees or houses,
+    # Hills are low and wide, up to 10 degrees. In front of them are up to six trees or houses,
     # most of them below 30 degrees, in any direction. They hide the sun, not the rest of the sky.
     has = rng.random(n) < share
     around = np.radians(SECTOR_DEGREES) * (np.arange(SECTORS) + 0.5)
@@ -225,7 +225,7 @@ def draw_clock_steps(
 def clock_sources(
     times: pd.DatetimeIndex, timezone: str, *, interval_minutes: int, step_minutes: int
 ) -> tuple[Index, Index]:
-    """Return for each clock which instants of a sky stand at each instant of its stamps."""
+    """Return, for each clock, the instant of the sky behind each of its time stamps."""
     # -1 where none does: before a slow clock's year begins, and in the hour that is skipped in
     # spring. Of the hour that comes twice in autumn the first is kept, as meters that overwrite do.
     ahead: dict[SimulatedClock, Any] = {
@@ -397,7 +397,7 @@ def _snow_losses(roster: SimulatedRoster, days: CellDays) -> Array:
 
 MOUNTS = tuple(SAPM_MOUNTS)
 
-# What a system does: it stands still, or follows the sun about one axis or about two.
+# Values of `tracker`: a fixed system, or one that follows the sun about one or two axes.
 FIXED, SINGLE_AXIS, TWO_AXES = range(3)
 FEEDER_SYSTEMS = 40
 Whole = NDArray[np.int64]
@@ -407,51 +407,51 @@ Whole = NDArray[np.int64]
 class SimulatedRoster:
     """The systems of one simulated cell, as one array for each of their properties."""
 
-    latitude: Array  # [degrees] where each system is
-    longitude: Array  # [degrees] where each system is
+    latitude: Array  # [degrees]
+    longitude: Array  # [degrees]
     feeder: Whole  # number of the feeder that it hangs on, from 0 in each cell
-    surface_azimuth: Array  # [degrees] its plane, or the first of two
-    surface_tilt: Array  # [degrees] its plane, or the first of two
-    second_azimuth: Array  # [degrees] its second plane; NaN where there is none
-    second_tilt: Array  # [degrees] its second plane; NaN where there is none
+    surface_azimuth: Array  # [degrees] of its plane, or of the first of two
+    surface_tilt: Array  # [degrees] of its plane, or of the first of two
+    second_azimuth: Array  # [degrees] of its second plane; NaN for none
+    second_tilt: Array  # [degrees] of its second plane; NaN for none
     first_share: Array  # share of the capacity on the first plane
-    dc_capacity_kw: Array  # DC nameplate capacity [kW], and its ratio to the inverter's limit
-    dc_ac_ratio: Array  # DC nameplate capacity [kW], and its ratio to the inverter's limit
-    losses: Array  # as in SystemTruth
-    gamma_pdc: Array  # as in SystemTruth
-    albedo: Array  # as in SystemTruth
+    dc_capacity_kw: Array  # [kW] DC nameplate capacity
+    dc_ac_ratio: Array  # DC capacity over the inverter's limit
+    losses: Array  # system losses as a fraction
+    gamma_pdc: Array  # [1/°C] temperature coefficient
+    albedo: Array  # reflectivity of the ground
     mount: Whole  # its place in `MOUNTS`
     tracker: Whole  # `FIXED`, `SINGLE_AXIS` or `TWO_AXES`
-    axis_azimuth: Array  # as in Tracker; they mean something of `SINGLE_AXIS` alone
-    backtrack: NDArray[np.bool_]  # as in Tracker; they mean something of `SINGLE_AXIS` alone
-    gcr: Array  # as in Tracker; they mean something of `SINGLE_AXIS` alone
-    max_angle: Array  # as in Tracker; they mean something of `SINGLE_AXIS` alone
-    clock: Whole
-    later_clock: Whole
-    clock_step: Array
+    axis_azimuth: Array  # [degrees] this and the next three of a `SINGLE_AXIS` alone, as in Tracker
+    backtrack: NDArray[np.bool_]  # whether it turns back at low sun
+    gcr: Array  # ground coverage ratio
+    max_angle: Array  # [degrees] farthest turn from horizontal
+    clock: Whole  # place in `CLOCKS`
+    later_clock: Whole  # place in `CLOCKS` after its step
+    clock_step: Array  # when its clock steps, as a fraction of the year; NaN for never
     noise: Array  # standard deviation of the relative error of its readings
-    shade_azimuth: Array  # [degrees]
-    shade_width: Array  # [degrees]
-    shade_elevation: Array  # [degrees]
-    skyline: Skyline  # [degrees]
-    begin: Array  # where its record begins and ends within the year, as fractions
-    end: Array  # where its record begins and ends within the year, as fractions
-    soiling: Array  # [1, 1, years]
-    degradation: Array  # [1, 1, years]
-    age_years: Array  # [1, 1, years]
-    snow_strings: Whole
-    dead_share: Array
-    dead_begin: Array
-    dead_end: Array
-    negative_begin: Array
-    negative_end: Array
-    negative_depth: Array
-    stuck_begin: Array  # when its logger repeats one reading
-    stuck_end: Array  # when its logger repeats one reading
-    scale_begin: Array  # when its logger writes another scale, and which
-    scale_end: Array  # when its logger writes another scale, and which
-    scale_factor: Array  # when its logger writes another scale, and which
-    sentinel: Array  # what stands for missing readings; NaN where nothing does
+    shade_azimuth: Array  # [degrees] middle of its obstacle; NaN for none
+    shade_width: Array  # [degrees] of its obstacle
+    shade_elevation: Array  # [degrees] of its obstacle
+    skyline: Skyline  # [degrees] height of the horizon by sector
+    begin: Array  # where its record begins, as a fraction of the year
+    end: Array  # where its record ends, as a fraction of the year
+    soiling: Array  # share of DC power lost by each dry day
+    degradation: Array  # share of DC power lost by each year of age
+    age_years: Array  # [years] at the start
+    snow_strings: Whole  # strings that snow slides off one by one
+    dead_share: Array  # share of DC power on a string that dies; 0 for none
+    dead_begin: Array  # when it dies, as a fraction of the year
+    dead_end: Array  # when it is repaired
+    negative_begin: Array  # when readings turn negative, as a fraction of the year; NaN for never
+    negative_end: Array  # when they turn back
+    negative_depth: Array  # what they are multiplied by, less the sign
+    stuck_begin: Array  # when its logger repeats one reading; NaN for never
+    stuck_end: Array  # when it goes on
+    scale_begin: Array  # when its logger writes another scale; NaN for never
+    scale_end: Array  # when it goes back
+    scale_factor: Array  # the other scale
+    sentinel: Array  # value written for missing readings; NaN for none
 
     def __len__(self) -> int:
         return len(self.latitude)

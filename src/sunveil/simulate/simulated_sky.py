@@ -186,12 +186,12 @@ class SunPath:
 class ClearSky:
     """Ineichen's clear sky with the sun's position."""
 
-    zenith: Array  # [degrees] apparent position of the sun
-    azimuth: Array  # [degrees] apparent position of the sun
+    zenith: Array  # [degrees] apparent
+    azimuth: Array  # [degrees]
     dni_extra: Array  # [W/m²] irradiance outside the atmosphere
-    ghi: Array  # [W/m²] clear-sky irradiance
-    dni: Array  # [W/m²] clear-sky irradiance
-    dhi: Array  # [W/m²] clear-sky irradiance
+    ghi: Array  # [W/m²] global
+    dni: Array  # [W/m²] direct normal
+    dhi: Array  # [W/m²] diffuse
 
 
 def clear_sky(
@@ -224,7 +224,7 @@ def _sun(site: Site, times: pd.DatetimeIndex) -> tuple[Array, Array]:
 
 def split_beam(sky: ClearSky, clear_index: Array) -> tuple[Array, Array, Array]:
     """Return GHI, DNI and DHI under clouds [W/m²]."""
-    # Erbs-Driesse tells by how much the beam falls against its own clear value, and Ineichen's beam
+    # Erbs-Driesse gives the fall of the beam relative to its own clear value, and Ineichen's beam
     # falls by as much: clear instants are Ineichen's to the last digit. Light that cloud edges add
     # is diffuse.
     ghi = sky.ghi * clear_index
@@ -408,8 +408,8 @@ class TrueSky:
     """The sky that makes the power."""
 
     weather: Weather  # the weather that makes the power, with the sun's position
-    turbidity: Array  # linke turbidity, and what clouds leave of clear-sky GHI, at each instant
-    clear_index: Array  # linke turbidity, and what clouds leave of clear-sky GHI, at each instant
+    turbidity: Array  # Linke turbidity at each instant
+    clear_index: Array  # GHI over clear-sky GHI at each instant
     day: NDArray[np.int64]  # number of the local day of each instant
 
 
@@ -508,7 +508,7 @@ def draw_clear_index(
     clear_days: float | None = None,
 ) -> Array:
     """Return GHI over clear-sky GHI at each instant."""
-    # A Gaussian process with memories of 15 minutes and 2 hours stands for the clouds overhead:
+    # A Gaussian process with memories of 15 minutes and 2 hours models the clouds overhead:
     # where it passes the day's threshold a cloud hides the sun, and just below it the cloud's edge
     # adds light. Days with no cloud, and gaps wide enough, are exactly 1.
     if clear_days is None:

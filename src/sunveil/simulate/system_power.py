@@ -62,7 +62,7 @@ def simulate_power(
     soiling
         Loss of DC power by each dry day, as a fraction; a dull day washes all of it off.
     kept
-        Share of DC power that is left on each local day of the sky, whatever took the rest.
+        Share of DC power that is left on each local day of the sky, for whatever reason.
         Default: all of it.
 
     Returns
@@ -96,14 +96,14 @@ def simulate_power(
 class Light:
     """The daylight instants of a sky."""
 
-    zenith: Array  # [degrees] apparent position of the sun
-    azimuth: Array  # [degrees] apparent position of the sun
-    ghi: Array  # [W/m²] irradiance on the ground, and outside the atmosphere
-    dni: Array  # [W/m²] irradiance on the ground, and outside the atmosphere
-    dhi: Array  # [W/m²] irradiance on the ground, and outside the atmosphere
-    dni_extra: Array  # [W/m²] irradiance on the ground, and outside the atmosphere
-    temp_air: Array  # [°C] air temperature
-    wind_speed: Array  # [m/s] wind speed
+    zenith: Array  # [degrees] apparent
+    azimuth: Array  # [degrees]
+    ghi: Array  # [W/m²] global
+    dni: Array  # [W/m²] direct normal
+    dhi: Array  # [W/m²] diffuse
+    dni_extra: Array  # [W/m²] direct, outside the atmosphere
+    temp_air: Array  # [°C]
+    wind_speed: Array  # [m/s]
 
     @classmethod
     def of(cls, weather: Weather, up: np.ndarray[tuple[int], np.dtype[np.bool_]]) -> Light:

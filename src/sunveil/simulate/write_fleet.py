@@ -12,7 +12,6 @@ from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
 from contextlib import suppress
 from dataclasses import asdict, dataclass, field, fields, replace
-from importlib.metadata import version
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -20,6 +19,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
+from sunveil import __version__
 from sunveil._extras import optional_package
 from sunveil._files import real_path, write_whole
 from sunveil._options import checked, whole
@@ -133,7 +133,7 @@ def make_description(spec: FleetSpec, truth: dict[str, Any], *, sky_minutes: int
     clocks = truth["clock"]
     description: dict[str, Any] = {
         "kind": KIND,
-        "sunveil": version("sunveil"),
+        "sunveil": __version__,
         "systems": spec.systems,
         "seed": spec.seed,
         "year": spec.year,
@@ -190,7 +190,7 @@ def make_readme(spec: FleetSpec, *, sky_minutes: int) -> str:
         systems=spec.systems,
         cells=len(spec.cells),
         year=spec.year,
-        version=version("sunveil"),
+        version=__version__,
         seed=spec.seed,
         interval=spec.interval_minutes,
         sky=sky_minutes,
@@ -221,7 +221,7 @@ def _net_words(mix: NetMix) -> str:
 
 
 def _realism(rates: FaultRates) -> str:
-    """Return how like a real fleet one is, whatever its mix of planes and trackers."""
+    """Return the name of the fault rates, ignoring the mix of planes and trackers."""
     mix = {name: getattr(rates, name) for name in MIX}
     return next((name for name, each in REALISM.items() if replace(each, **mix) == rates), "custom")
 
@@ -233,7 +233,7 @@ LIST_ROW_GROUP = 2_048
 
 
 def connect() -> duckdb.DuckDBPyConnection:
-    """Return a database of its own for one thread, so that its rows keep their order."""
+    """Open a database with one thread, so that rows keep their order."""
     return duckdb.connect(config={"threads": 1})
 
 
@@ -530,7 +530,7 @@ def write_fleet(
     spec
         What the fleet is: its cells, its year, its meters.
     replace
-        Whether a simulated fleet that stands there is replaced.
+        Whether to replace a simulated fleet that is already there.
     workers
         How many threads. Default: one for each core.
 

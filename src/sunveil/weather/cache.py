@@ -28,8 +28,8 @@ _STORED = (*COLUMNS, *SUN)
 class CacheKey:
     """The key of one cached year: equal keys hold equal weather."""
 
-    source: str  # who made the values, and which of its products
-    dataset: str  # who made the values, and which of its products
+    source: str  # who made the values
+    dataset: str  # which product of the source
     latitude: float  # [degrees] rounded to 4 decimals, about 10 m
     longitude: float  # [degrees] rounded to 4 decimals, about 10 m
     altitude: int | None  # [m] rounded to the metre, where the values depend on it

@@ -26,12 +26,12 @@ class Climate(NamedTuple):
     """The air's temperature over the year and the day at a site."""
 
     mean: float  # [°C] its mean
-    season: float  # [K] half its swings over the year, twice a year and over the day
-    half_year: float  # [K] half its swings over the year, twice a year and over the day
-    hour: float  # [K] half its swings over the year, twice a year and over the day
-    hour_season: float
-    warmest_day: float  # [days] when the swings over the year are highest, from the year's start
-    warmest_half_year: float  # [days]
+    season: float  # [K] amplitude over the year
+    half_year: float  # [K] amplitude of the half-yearly swing
+    hour: float  # [K] amplitude over the day
+    hour_season: float  # by how much the daily swing is larger in summer, as a fraction
+    warmest_day: float  # [days] from the start of the year
+    warmest_half_year: float  # [days] first maximum of the half-yearly swing
 
 
 def climate_temperature(site: Site, times: pd.DatetimeIndex) -> Array:
@@ -56,7 +56,7 @@ def climate_of(site: Site) -> Climate:
     """Return the mean and the swings that :func:`climate_temperature` adds up."""
     # Bilinear between the four normals around. They hold at the mean height of the land around
     # them, so the mean falls by `sunveil.site.LAPSE` on each kilometre that the site is above it.
-    # The day's swing grows with height, which here stands for dry inland air, and with the season.
+    # The day's swing grows with height, a proxy for dry inland air, and with the season.
     mean, cosine, sine, cosine_2, sine_2, terrain = _between_normals(site.latitude, site.longitude)
     season = float(np.hypot(cosine, sine))
     inland = min(max(site.height / 1000.0, 0.0), 2.0)

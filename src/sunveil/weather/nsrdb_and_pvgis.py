@@ -125,7 +125,7 @@ def _attempt(fetch: Callable[[], pd.DataFrame], policy: RequestPolicy) -> pd.Dat
 
 
 def _refusal(error: requests.HTTPError, policy: RequestPolicy) -> _FailureError:
-    """Return the failure that an HTTP status stands for."""
+    """Return the failure behind an HTTP status."""
     server, said = policy.server, _said(error, policy.secret)
     status = None if error.response is None else error.response.status_code
     if status in (401, 403):

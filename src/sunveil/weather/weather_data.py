@@ -230,7 +230,7 @@ class Weather:
 
 
 def usual_air(name: str, site: Site, times: pd.DatetimeIndex) -> Array:
-    """Return what stands in for missing ``temp_air`` [°C] or ``wind_speed`` [m/s]."""
+    """Return substitutes for missing ``temp_air`` [°C] or ``wind_speed`` [m/s]."""
     return climate_temperature(site, times) if name == "temp_air" else np.full(len(times), 1.0)
 
 

@@ -102,7 +102,7 @@ def read_tmy3(text: str) -> ParsedWeather:
 
 def read_epw(text: str) -> ParsedWeather:
     """Return an EnergyPlus file: hours numbered 1 to 24 in local standard time."""
-    # pvlib stamps their starts. 9999, 99.9 and 999 stand for what is missing.
+    # pvlib stamps their starts. 9999, 99.9 and 999 mean missing.
     frame, about = pvlib.iotools.read_epw(io.StringIO(text))
     starts = pd.DatetimeIndex(frame.index)
     frame = frame[["ghi", "dni", "dhi", "temp_air", "wind_speed"]].astype(np.float64)
@@ -113,7 +113,7 @@ def read_epw(text: str) -> ParsedWeather:
     ):
         frame[names] = frame[names].where(frame[names] < none)
     middles = starts.tz_convert("UTC") + _HALF_HOUR
-    # Some typical years are stamped with one year only; then the header tells.
+    # Some typical years are stamped with one year only; then the header says so.
     typical = _TYPICAL_KINDS.search(str(about["data_type"])) is not None
     parsed = at_times(frame, middles, starts.tz_localize(None), typical=typical)
     site = make_site(about["latitude"], about["longitude"], about["altitude"])

@@ -33,12 +33,12 @@ from sunveil.service.questions import (
 )
 from sunveil.service.settings import ASK
 
-# Kinds of question whose errors follow from a few public numbers.
+# Kinds of question with errors that follow from a few public numbers.
 QUICK_KINDS = ("fleet-table", "totals", "quantiles")
 
 
 async def make_plan(request: Request, dataset: str, question: Question) -> QuestionPlan:
-    """Return what a question would cost, or refuse it; spend nothing."""
+    """Plan a question, or refuse it; spend nothing."""
     service, analyst = service_of(request), identity_of(request).who
     require_scope(identity_of(request), ASK)
     check_rate(service.limits.asks.take(analyst))
@@ -49,7 +49,7 @@ async def make_plan(request: Request, dataset: str, question: Question) -> Quest
 
 
 async def make_suggestion(request: Request, dataset: str, kind: str) -> Suggestion:
-    """Return a first question of a kind that tells something for a twentieth of the share."""
+    """Suggest a question that costs at most 5% of the analyst's share."""
     service, analyst = service_of(request), identity_of(request).who
     try:
         return await run_in_threadpool(service.broker.suggest, dataset, kind, analyst=analyst)
@@ -58,7 +58,7 @@ async def make_suggestion(request: Request, dataset: str, kind: str) -> Suggesti
 
 
 def first_questions(service: Service, analyst: str, found: SharedDataset) -> list[Suggestion]:
-    """Return a first question for each kind whose errors are known without reading meters."""
+    """Suggest a question of each kind with errors known without reading meters."""
     kinds = [kind for kind in found.served.kinds if kind in QUICK_KINDS]
     try:
         return [service.broker.suggest(found.name, kind, analyst=analyst) for kind in kinds]
@@ -67,7 +67,7 @@ def first_questions(service: Service, analyst: str, found: SharedDataset) -> lis
 
 
 def first_question(service: Service, analyst: str, found: SharedDataset) -> Suggestion | None:
-    """Return the best of the first questions, or None where none is offered."""
+    """Return the suggestion with the best verdict, or None."""
     suggested = [each for each in first_questions(service, analyst, found) if each.verdict]
     order = list(ErrorVerdict)
     return min(
@@ -85,10 +85,9 @@ async def put_question(
 ) -> Response:
     """Have a question answered, in a time that does not depend on what is drawn.
 
-    From here on, every response takes whole multiples of its kind's time, from when the request
-    came in until the response is ready: drawn, kept, taken up, refused, or gone wrong. The draw
-    itself is held too, so that whoever waits for it learns no more (``security/padding.py`` has the
-    rule). What was refused before has waited for nothing.
+    From here on, every response takes a whole multiple of the time set for its kind, counted from
+    the arrival of the request, whether it is drawn, kept, recovered, refused or failed. The draw
+    itself is held as well, so that others who wait for it learn nothing (``answer_padding``).
     """
     service, analyst = service_of(request), identity_of(request).who
     require_scope(identity_of(request), ASK)
@@ -108,14 +107,14 @@ async def put_question(
 
 
 def refusal(error: QuestionRefused | LedgerError) -> Problem:
-    """Return the HTTP problem by which a refusal is answered."""
+    """Return a refusal as an HTTP problem."""
     words = f"{str(error)[:1].upper()}{str(error)[1:]}."
     if isinstance(error, OverBudget):
         return Problem(
             403,
             words,
             slug="over-budget",
-            title="The budget does not hold this",
+            title="Privacy budget exceeded",
             requested=error.requested,
             remaining=error.remaining,
         )
@@ -137,7 +136,7 @@ ABOUT = {
     "systems": "One row per system under a random name: azimuth, tilt and capacity, with noise.",
 }
 
-# How pages call the fields of a question.
+# Fields of a question on pages.
 FIELD_WORDS = {
     "group_by": "Groups",
     "tables": "Tables",
@@ -168,7 +167,7 @@ TABLE_WORDS = {
 
 COLUMN_WORDS = {
     "total_kw": "Total capacity",
-    "cut_kw": "Capacity above the cap, left out",
+    "cut_kw": "Capacity above the cap, excluded",
     "surface_azimuth": "Azimuth",
     "surface_tilt": "Tilt",
     "dc_capacity_kw": "Capacity",
@@ -221,7 +220,7 @@ def part_verdicts(expected: list[dict[str, Any]]) -> list[tuple[str, ErrorVerdic
 
 
 def net_sentence(net: int, systems: int | None) -> str:
-    """Return what net meters mean for answers, as a sentence; nothing where there are none."""
+    """Explain in a sentence what net meters mean for answers; empty without any."""
     if not net:
         return ""
     which = "All systems" if net == systems else f"{net:,} of the systems"
@@ -251,7 +250,7 @@ def guarantee_words(body: dict[str, Any]) -> str:
 
 
 def cut_sentences(tables: list[dict[str, Any]]) -> list[str]:
-    """Return what holding capacities at a limit leaves out of totals, as sentences."""
+    """Explain the capacity that the cap excludes from totals."""
     totals = next((table for table in tables if table["name"] == "totals"), None)
     if totals is None or not totals["rows"]:
         return []
@@ -262,7 +261,7 @@ def cut_sentences(tables: list[dict[str, Any]]) -> list[str]:
         if name in names
     }
     held = f"{totals['rows'][0][names.index('held_at_kw')]:g} kW"
-    said = f"Totals count at most {held} of each system; capacity above this cap is left out."
+    said = f"Totals count at most {held} of each system; capacity above this cap is excluded."
     if "cut_kw" in sums:
         missing = f"about {sums['cut_kw']:,.0f} kW"
         return [
@@ -271,7 +270,7 @@ def cut_sentences(tables: list[dict[str, Any]]) -> list[str]:
         ]
     if "cut_at_most_kw" in sums:
         most = f"{sums['cut_at_most_kw']:,.0f} kW"
-        return [said, f"Judged by the noisy capacity classes, at most {most} are left out."]
+        return [said, f"Judged by the noisy capacity classes, at most {most} are excluded."]
     return [said, "The cap was set in the question; the excluded capacity is not estimated."]
 
 
@@ -290,7 +289,7 @@ EMPTY = {
 
 
 def fields_of(question: Question) -> dict[str, str]:
-    """Return the fields of the form that means a question."""
+    """Return a question as fields of its form."""
     asked = question.model_dump(mode="json")
     given = {**EMPTY, "epsilon": f"{asked['epsilon']:g}"}
     for name in ("group_by", "clip_kw", "largest_kw", "sectors"):
@@ -304,15 +303,15 @@ def fields_of(question: Question) -> dict[str, str]:
 
 
 def given_fields(form: Any, usual: dict[str, str]) -> dict[str, str]:
-    """Return the fields of a form as texts, with what is meant when they are left out."""
-    # boxes that are ticked come one by one; where the form was sent, none is none
+    """Return the fields of a form as texts, with defaults for missing ones."""
+    # checkboxes arrive one by one; a submitted form without any means none
     ticked = ",".join(map(str, form.getlist("tables")))
     given = {name: str(form.get(name, usual[name]))[:200] for name in FIELDS}
     return {**given, "tables": ticked[:200]} if ticked or "epsilon" in form else given
 
 
 def question_of(kind: str, given: dict[str, str]) -> Question:
-    """Return the question that a form means, or say what is wrong with it."""
+    """Return the question of a form, or refuse it."""
     fields: dict[str, Any] = {"kind": kind, "epsilon": given["epsilon"]}
     if kind in ("fleet-table", "totals", "quantiles"):
         fields |= {"group_by": given["group_by"] or None, "clip_kw": given["clip_kw"] or None}
@@ -333,7 +332,7 @@ def question_of(kind: str, given: dict[str, str]) -> Question:
 
 
 def sent_question(text: str, *, kind: str) -> Question:
-    """Return the question that a confirmation carries as JSON, or refuse it."""
+    """Return the question in a confirmation, or refuse it."""
     try:
         found = QUESTIONS.validate_json(text)
     except ValidationError:
@@ -344,7 +343,7 @@ def sent_question(text: str, *, kind: str) -> Question:
 
 
 def broken_form() -> Problem:
-    """Return the problem of a confirmation that is not as it was sent."""
+    """Refuse a confirmation that was changed or cut short."""
     return Problem(
         422, "The confirmation is incomplete. Go back to the question and confirm it again."
     )
@@ -356,7 +355,7 @@ def text_of(question: Question) -> str:
 
 
 def digest_of(dataset: str, edition: str, question: Question) -> str:
-    """Return what binds a confirmation to one question about one edition of a dataset.
+    """Return the digest that binds a confirmation to one question and version of a dataset.
 
     What a question costs follows from it and from the promise, which never changes.
     """
@@ -365,14 +364,14 @@ def digest_of(dataset: str, edition: str, question: Question) -> str:
 
 
 def form_query(question: Question) -> str:
-    """Return the query of the page whose form means a question."""
+    """Return the query of the form that asks a question."""
     given = fields_of(question)
     tables = [("tables", name) for name in given.pop("tables").split(",") if name]
     return urlencode([*given.items(), *tables])
 
 
 def question_words(question: Question) -> list[tuple[str, str]]:
-    """Return what a question asks for, as pairs of a name and words."""
+    """Return the parts of a question as pairs of name and value."""
     asked = question.model_dump(mode="json")
     said = [("Privacy loss ε", f"{asked['epsilon']:g}")]
     bought = asked.get("tables", ())

@@ -15,7 +15,7 @@ Figure = dict[str, Any]
 UNKNOWN = "unknown"
 COMPASS = ("N", "NE", "E", "SE", "S", "SW", "W", "NW")
 
-# A value below so many standard deviations of its noise may be noise alone, and is drawn pale.
+# Values below this many standard deviations of the noise are drawn pale.
 SURE = 2.0
 PALE = 0.28
 NOISE_LEGEND = "pale: indistinguishable from noise"
@@ -63,9 +63,9 @@ def column_names(table: Table) -> list[str]:
 
 
 def grouped(table: Table, first: str) -> dict[str, Table]:
-    """Return a table's parts by its public key, or all of it where there is none.
+    """Split a table by its public key; one part without a key.
 
-    Names of groups come escaped, as figures show them.
+    Names of groups are escaped for plotly.
     """
     if column_names(table)[0] == first:
         return {"": table}
@@ -78,7 +78,7 @@ def grouped(table: Table, first: str) -> dict[str, Table]:
 
 
 def strength(value: float, deviation: float) -> float:
-    """Return how opaque a value is drawn: pale where it may be noise alone."""
+    """Return the opacity of a value: pale where it is indistinguishable from noise."""
     return 1.0 if abs(value) >= SURE * deviation else PALE
 
 
@@ -89,7 +89,7 @@ def whiskers(deviations: list[float]) -> dict[str, Any]:
 
 
 def noise_legend(kind: str) -> dict[str, Any]:
-    """Return a trace without data whose entry in the legend says what pale means."""
+    """Return an empty trace for the legend entry that explains pale colours."""
     empty: dict[str, Any] = (
         {"x": [None], "y": [None]} if kind == "bar" else {"theta": [None], "r": [None]}
     )
@@ -112,7 +112,7 @@ GREY = [[0.0, "rgba(128,128,128,0.10)"], [1.0, "rgba(128,128,128,0.25)"]]
 
 
 def draw_sectors(table: Table) -> list[CaptionedFigure]:
-    """Return systems by sector as a compass rose; what may be noise alone is pale."""
+    """Return systems by direction as a compass rose; pale: indistinguishable from noise."""
     parts = grouped(table, "sector")
     if len(parts) > MOST_GROUPS:
         return _bars(table, "sector", "direction", "Systems by direction")
@@ -169,7 +169,7 @@ def _spokes(turns: list[float], rows: list[list[Any]]) -> dict[str, Any]:
 
 
 def draw_planes(table: Table) -> list[CaptionedFigure]:
-    """Return systems by sector and tilt as a map; what may be noise alone is grey."""
+    """Return systems by direction and tilt as a heat map; grey: indistinguishable from noise."""
     parts = grouped(table, "sector")
     if "" not in parts:  # a map for each group would be a wall of maps
         return []
@@ -285,12 +285,12 @@ def _panels(
     return CaptionedFigure(name, caption, {}, panels)
 
 
-# A page that is drawn by a phone has enough of these.
+# Most points of a chart, for phones.
 MOST_POINTS = 5000
 
 
 def draw_totals(table: Table) -> list[CaptionedFigure]:
-    """Return total capacities by group as bars; what may be noise alone is pale."""
+    """Return total capacities by group as bars."""
     by_group = column_names(table)[0] != "systems"
     names = [literal(str(each)) for each in column(table, column_names(table)[0])]
     noise = column(table, "total_sd_kw")

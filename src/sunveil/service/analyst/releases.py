@@ -65,7 +65,7 @@ class DatasetBody(BaseModel):
         int,
         Field(
             description="How many of the systems are declared to have net meters, which read"
-            " generation less a household's load, so that less is told of them."
+            " generation minus household consumption; their estimates are less exact."
         ),
     ]
     edition: str
@@ -101,7 +101,9 @@ class ExpectedBody(BaseModel):
     meaning: str
     cost: Annotated[
         float | None,
-        Field(description="Part of the cost that is spent on it; null where none is told apart."),
+        Field(
+            description="Part of the cost that is spent on it; null where the cost is undivided."
+        ),
     ] = None
     compared_with: Annotated[
         float | None,
@@ -111,7 +113,7 @@ class ExpectedBody(BaseModel):
 
 
 class AdviceBody(BaseModel):
-    """A change of the question that would make its answer better."""
+    """A change of the question that improves its answer."""
 
     words: str
     verdict: ErrorVerdict
@@ -138,7 +140,7 @@ class PlanAnswerBody(BaseModel):
 
 
 class SuggestionBody(BaseModel):
-    """A first question that tells as much as a twentieth of your share can."""
+    """A suggested question that costs at most 5% of your share."""
 
     question: Question
     verdict: ErrorVerdict | None
@@ -224,16 +226,16 @@ class ProblemBody(BaseModel):
 
 PROBLEMS = {
     400: "The request cannot be read.",
-    401: "There is no token, or it does not hold.",
-    403: "The budget, or your share of it, does not hold the question.",
-    404: "There is nothing here, or nothing that you have a share of.",
+    401: "The token is missing or not valid.",
+    403: "The question exceeds the privacy budget or your share of it.",
+    404: "Not found, or you have no share of it.",
     409: "The idempotency key was used for another question.",
     413: "The request is too large.",
     415: "The body is not JSON.",
     422: "The request does not fit its description.",
-    429: "Too many requests; ask again after the stated time.",
-    500: "Something went wrong inside; the curator finds it by its id.",
-    503: "The ledger cannot be written at the moment; nothing was answered.",
+    429: "Too many requests; retry after the stated time.",
+    500: "Internal error; the log has it by its id.",
+    503: "The ledger cannot be written at present; nothing was answered.",
 }
 
 
@@ -380,7 +382,7 @@ class ReleaseCache:
         return found if found and (analyst, found.row.dataset) in self._rights else None
 
     def find(self, service: Service, release: str, analyst: str) -> CachedRelease:
-        """Return a release that this analyst has a right to, or refuse with a 404."""
+        """Return a release that an analyst may read, or refuse with a 404."""
         with self._loading:  # many who come at once are served by one
             return self.cached(release, analyst) or self._load(service, release, analyst)
 
@@ -445,7 +447,7 @@ def _cached(row: ReleaseRow, body: dict[str, Any]) -> CachedRelease:
 
 
 async def cached_release(request: Request, release: str) -> CachedRelease:
-    """Return a release that whoever asks has a right to, or refuse with a 404."""
+    """Return a release that the caller may read, or refuse with a 404."""
     release_cache, who = request.app.state.release_cache, identity_of(request).who
     found: CachedRelease | None = release_cache.cached(release, who)
     if found is None:

@@ -10,8 +10,7 @@ from starlette.responses import Response
 from sunveil.errors import ParameterError
 from sunveil.ledger.analyst_shares import shares_of_analyst, shares_of_dataset
 from sunveil.ledger.promises import check_name
-from sunveil.service.audit_log import record_event
-from sunveil.service.authentication import own_address
+from sunveil.service.authentication import own_address, record_event
 from sunveil.service.context import Problem, Service, service_of
 from sunveil.service.curator.inference import ShortText, dataset_view, measure_sign, parse_number
 from sunveil.service.guarded_routes import curator_router

@@ -8,9 +8,9 @@ import shutil
 import unicodedata
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from functools import partial
+from functools import lru_cache, partial
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import pyarrow as pa
 from fastapi import APIRouter, Form, Query
@@ -40,7 +40,6 @@ from sunveil.service.curator.inference import (
     results_of,
     start_inference,
 )
-from sunveil.service.curator.systems_table import cached_systems
 from sunveil.service.guarded_routes import CuratorPage, curator_router, takes_uploads
 from sunveil.service.limited_process import run_guarded
 from sunveil.service.page_rendering import count_of, identity_of, redirect, render
@@ -72,6 +71,10 @@ from sunveil.service.uploads import (
     with_kept,
 )
 
+if TYPE_CHECKING:
+    from sunveil.fleet.systems_table import SystemTable
+    from sunveil.meters.reading_options import MeterOptions
+
 LONGEST_TITLE, LONGEST_ABOUT, LONGEST_OPTION = 120, 2000, 100
 
 # Folders and files below the data folder that are the service's own.
@@ -85,7 +88,7 @@ PLACE = ("latitude", "longitude", "altitude")
 
 @dataclass(frozen=True, slots=True)
 class DatasetForm:
-    """What a curator fills in for a new dataset."""
+    """The form of a new dataset."""
 
     title: str  # what it is, for people
     about: str  # what it is, for people
@@ -114,7 +117,7 @@ class DatasetForm:
 
 
 def _check_reading(options: dict[str, str]) -> None:
-    """Refuse what says in no way that is known how readings are written."""
+    """Refuse unknown options of reading."""
     from sunveil.service.upload_checks import options_from
 
     try:
@@ -134,7 +137,7 @@ def title_from(names: Sequence[str]) -> str:
 
 
 def slug(title: str) -> str:
-    """Return a title as it stands in links."""
+    """Return a title as used in links."""
     plain = unicodedata.normalize("NFKD", title).encode("ascii", "ignore").decode().lower()
     return re.sub(r"[^a-z0-9]+", "-", plain).strip("-")[:60].strip("-")
 
@@ -146,7 +149,7 @@ def upload_limits(service: Service) -> UploadLimits:
 
 
 def add_upload(service: Service, received: Received, staging: Staging) -> Served:
-    """Keep what was sent as a new dataset, or refuse it, and then keep nothing."""
+    """Keep an upload as a new dataset, or refuse it and keep nothing."""
     fields = dict(received.fields)
     fields["title"] = fields.get("title", "").strip() or title_from(
         [file.name for file in received.files if file.field == "meters"]
@@ -156,7 +159,7 @@ def add_upload(service: Service, received: Received, staging: Staging) -> Served
     found = take_files(service, received, staging, options=form.options)
     made = described(form, name, meters="meters", table=found["table"], found=found)
     with service.store.changing() as connection:
-        # the name is held by now: what lies under it was left by a process that was killed
+        # the name is taken by now: older files under it are of a killed process
         add_served(connection, made)
         shutil.rmtree(service.settings.datasets / name, ignore_errors=True)
         staging.put(name)
@@ -166,7 +169,7 @@ def add_upload(service: Service, received: Received, staging: Staging) -> Served
 def take_files(
     service: Service, received: Received, staging: Staging, *, options: dict[str, str]
 ) -> dict[str, Any]:
-    """Put received files in their place below the staging folder, and return what they say."""
+    """Put received files into the staging folder, and return what they say of the dataset."""
     from sunveil.service.upload_checks import options_from, take_in
 
     whole = staging.folder / "whole"
@@ -206,15 +209,21 @@ def place_of(fields: dict[str, str]) -> dict[str, float] | None:
 
 
 def add_folder(service: Service, form: DatasetForm, *, meters: str, systems: str) -> Served:
-    """Keep a folder of readings and a table of systems as a new dataset, where they are."""
+    """Add a folder of readings and a table of systems as a dataset, in place."""
     readings, table = named_files(service, meters, systems)
     name = _free_name(service, form)
     found = look_at_files(service, readings, table, options=form.options)
-    made = described(form, name, meters=str(readings), table=str(table), found=found)
+    meters, systems = (relative_to(service, name, path) for path in (readings, table))
+    made = described(form, name, meters=meters, table=systems, found=found)
     with service.store.changing() as connection:
         add_served(connection, made)
         (service.settings.datasets / name).mkdir(mode=0o700, exist_ok=True)
     return made
+
+
+def relative_to(service: Service, folder: str, path: Path) -> str:
+    """Return a path as seen from a dataset's folder, so that the data folder can be moved."""
+    return os.path.relpath(path, Path(os.path.realpath(service.settings.data), "datasets", folder))
 
 
 def named_files(service: Service, meters: str, systems: str) -> tuple[Path, Path]:
@@ -230,7 +239,7 @@ def named_files(service: Service, meters: str, systems: str) -> tuple[Path, Path
 def look_at_files(
     service: Service, meters: Path, table: Path, *, options: dict[str, str]
 ) -> dict[str, Any]:
-    """Return what files that lie on the service's disk say of a dataset."""
+    """Return what files on the service's disk say of a dataset."""
     from sunveil.service.upload_checks import look_at_named, options_from
 
     reading = service.settings.reading
@@ -247,15 +256,16 @@ def nameable_folders(service: Service) -> list[str]:
 
 
 def store_reading_options(service: Service, name: str, options: dict[str, str]) -> None:
-    """Read the files of a dataset in another way, and forget what was inferred before."""
+    """Change how files are read, and discard earlier estimates."""
     # After the promise, that is for an edition of which nothing can have been asked yet.
     with service.store.reading() as connection:
         coming = find_served(connection, name).upcoming
     if coming.meters is None or "systems_table" not in coming.extra:
         raise UploadRefused("this dataset came without readings, so there is nothing to read again")
-    folder = coming.path(service.settings.datasets)
-    table = folder / str(coming.extra["systems_table"])
-    found = look_at_files(service, folder / coming.meters, table, options=options)
+    datasets = service.settings.datasets
+    table = coming.path(datasets, str(coming.extra["systems_table"]))
+    meters = coming.path(datasets, coming.meters)
+    found = look_at_files(service, meters, table, options=options)
     forget_inference(service, name)
     forget_preview(service, name)
     facts = {key: found[key] for key in ("listed", "net")}
@@ -266,7 +276,7 @@ def store_reading_options(service: Service, name: str, options: dict[str, str]) 
 
 
 def forget_inference(service: Service, name: str) -> None:
-    """Forget an inference and its estimates, so that it can begin from nothing."""
+    """Discard an inference and its estimates."""
     # After the promise, that is for an edition of which nothing can have been asked yet.
     with service.store.reading() as connection:
         served = find_served(connection, name).upcoming
@@ -280,7 +290,7 @@ def forget_inference(service: Service, name: str) -> None:
 
 
 def remove_dataset(service: Service, name: str) -> None:
-    """Remove a dataset of which nothing was charged, and its files if they were sent here."""
+    """Remove a dataset without charges, and its uploaded files."""
     # A promise that nothing was spent of is withdrawn, and the ledger remembers that it was.
     with service.store.reading() as connection:
         find_served(connection, name)
@@ -302,7 +312,7 @@ def remove_dataset(service: Service, name: str) -> None:
 def public_groups(path: Path) -> dict[str, list[str]]:
     """Return the columns of a table of systems that could divide the fleet, with their groups."""
     # Every system has a group, those that cannot be used too: all rows of the table count. A column
-    # whose cells have no text, such as lists, divides nothing.
+    # of lists divides nothing.
     from sunveil.estimates.estimates_table import key_texts
 
     systems = cached_systems(path)
@@ -418,7 +428,7 @@ def preview_again(request: Request, name: str) -> Response:
 
 
 class ReadingForm(BaseModel):
-    """How readings are to be read; options that are left out are empty."""
+    """Options of reading; missing ones are empty."""
 
     model_config = ConfigDict(extra="allow")
 
@@ -474,7 +484,7 @@ def cancel(request: Request, name: str) -> Response:
 
 @router.post("/datasets/{name}/restart")
 def restart(request: Request, name: str) -> Response:
-    """Forget an inference and begin it anew."""
+    """Discard an inference and start over."""
     dataset_view(request, name)
     forget_inference(service_of(request), name)
     start_inference(service_of(request), name)
@@ -490,7 +500,7 @@ def remove(request: Request, name: str) -> Response:
 
 
 class UploadPage(CuratorPage):
-    """A page whose form comes as a stream, and brings its token with it."""
+    """A page with a streamed form that carries its own token."""
 
     async def admit(self, request: Request) -> Identity | Response:
         """Admit a curator; the endpoint checks the form's token as it reads the form."""
@@ -602,7 +612,7 @@ async def take_upload(
 
 
 class FolderForm(BaseModel):
-    """The form that names a folder; options of reading that are left out are empty."""
+    """The form that names a folder; missing options are empty."""
 
     model_config = ConfigDict(extra="allow")
 
@@ -660,3 +670,16 @@ def _page(
 def _announced(request: Request) -> int | None:
     length = request.headers.get("content-length", "")
     return int(length) if length.isdecimal() else None
+
+
+def cached_systems(table: Path, options: MeterOptions | None = None) -> SystemTable:
+    """Return the systems of a table, from memory if its file has not changed since."""
+    status = table.stat()
+    return _read(table, options, status.st_mtime_ns, status.st_size)
+
+
+@lru_cache(maxsize=4)
+def _read(table: Path, options: MeterOptions | None, _modified: int, _size: int) -> SystemTable:
+    from sunveil.fleet.systems_table import read_systems
+
+    return read_systems(table) if options is None else read_systems(table, options)

@@ -21,12 +21,14 @@ from sunveil.service.curator.datasets import (
     PLACE,
     DatasetForm,
     UploadPage,
+    cached_systems,
     described,
     kept_of,
     look_at_files,
     nameable_folders,
     named_files,
     public_groups,
+    relative_to,
     sent_on,
     take_files,
     take_upload,
@@ -39,7 +41,6 @@ from sunveil.service.curator.inference import (
     job_of,
     jobs_of,
 )
-from sunveil.service.curator.systems_table import cached_systems
 from sunveil.service.guarded_routes import curator_router, takes_uploads
 from sunveil.service.page_rendering import count_of, redirect, render
 from sunveil.service.settings import size_text
@@ -51,7 +52,7 @@ LONGEST_EDITION = 60
 
 @dataclass(frozen=True, slots=True)
 class EditionForm:
-    """What a curator fills in for another edition."""
+    """The form of a new version."""
 
     edition: str  # its public name, such as a year
     others: bool  # whether systems without a household's key that are new here are other households
@@ -70,7 +71,7 @@ class EditionForm:
 
 
 def upload_edition(service: Service, name: str, received: Received, staging: Staging) -> Served:
-    """Keep what was sent as the next edition of a dataset, or refuse it, and then keep nothing."""
+    """Keep an upload as the next version of a dataset, or refuse it and keep nothing."""
     form = EditionForm.of(received.fields)
     served = _check(service, name, form)
     found = take_files(service, received, staging, options=form.options)
@@ -94,11 +95,12 @@ def folder_edition(
     """Keep a folder of readings and a table of systems as the next edition, where they are."""
     served = _check(service, name, form)
     readings, table = named_files(service, meters, systems)
+    folder = _next_folder(service, name)
     made = described(
         DatasetForm(served.title, served.about, form.options),
         name,
-        meters=str(readings),
-        table=str(table),
+        meters=relative_to(service, folder, readings),
+        table=relative_to(service, folder, table),
         found=look_at_files(service, readings, table, options=form.options),
     )
     coming = _coming(service, served, made, form, path=table)
@@ -107,7 +109,7 @@ def folder_edition(
 
 
 def drop_edition(service: Service, name: str) -> None:
-    """Forget an edition that has not been inferred; the one that is served stays."""
+    """Delete a new version that is not inferred yet; the current one stays."""
     with service.store.reading() as connection:
         served = find_served(connection, name)
     if "next" not in served.extra:
@@ -142,12 +144,9 @@ def _coming(
     """Return the fields of a dataset that its next edition will change; register its systems."""
     _register(service, served.name, form, path=path)
     groups = public_groups(path)
-    number = 2
-    while (service.settings.datasets / served.name / f"edition-{number}").exists():
-        number += 1
     place = ("latitude", "longitude", "altitude", "timezone")
     return {
-        "folder": f"{served.name}/edition-{number}",
+        "folder": _next_folder(service, served.name),
         "edition": form.edition,
         "meters": made.meters,
         "places": None,
@@ -163,8 +162,15 @@ def _coming(
     }
 
 
+def _next_folder(service: Service, name: str) -> str:
+    number = 2
+    while (service.settings.datasets / name / f"edition-{number}").exists():
+        number += 1
+    return f"{name}/edition-{number}"
+
+
 def _register(service: Service, name: str, form: EditionForm, *, path: Path) -> None:
-    """Register whoever is new, by the table's keys, or as other households if the curator says."""
+    """Register new systems, by household keys or as new households if the curator allows."""
     from sunveil.publish.publisher import read_households
     from sunveil.service.upload_checks import options_from
 
@@ -215,7 +221,7 @@ async def upload(request: Request, name: str) -> Response:
 
 
 class EditionFolderForm(BaseModel):
-    """The form that names a folder; options of reading that are left out are empty."""
+    """The form that names a folder; missing options are empty."""
 
     model_config = ConfigDict(extra="allow")
 

@@ -64,13 +64,13 @@ def results_of(service: Service, served: Served) -> FleetResults:
 
 def inference_command(service: Service, served: Served) -> list[str]:
     """Return the command that infers a dataset, and goes on where it was."""
-    folder = served.path(service.settings.datasets)
+    datasets = service.settings.datasets
     if served.meters is None or "systems_table" not in served.extra:
         raise ParameterError(f"the dataset {served.name} has no readings to infer from")
     words = [
-        sys.executable, "-m", "sunveil", "infer", str(folder / served.meters),
-        "--systems", str(folder / str(served.extra["systems_table"])),
-        "--out", str(folder / OUTPUT),
+        sys.executable, "-m", "sunveil", "infer", str(served.path(datasets, served.meters)),
+        "--systems", str(served.path(datasets, str(served.extra["systems_table"]))),
+        "--out", str(served.path(datasets, OUTPUT)),
         "--json",
     ]  # fmt: skip
     given: dict[str, Any] = served.extra.get("options", {})
@@ -88,7 +88,7 @@ def start_inference(service: Service, name: str) -> BackgroundJob:
     command = inference_command(service, served.upcoming)
     job = jobs.start(job_id(name), command, kind=INFERENCE_JOB, about=name)
     if job.state.over and job.state is not JobState.DONE:
-        job = jobs.resume(job.job_id)
+        job = jobs.resume(job.job_id, command)
     update_state(service, served)
     return job
 
@@ -104,9 +104,8 @@ def infer_now(service: Service, name: str) -> Served:
 
 
 def update_state(service: Service, served: Served) -> Served:
-    """Note in the database how an inference stands, and return the dataset as it then is."""
-    # It may be called at any time and any number of times, by pages and by the service's watch:
-    # what the job's own folder says is right, and the database follows it.
+    """Update the state of an inference in the database, and return the dataset."""
+    # The job's own folder is right, and the database follows it; called by pages and by the watch.
     worked_on = served.upcoming
     job = None if worked_on.state == READY else job_of(service, served.name)
     if job is None:
@@ -130,7 +129,7 @@ def note_changes(connection: Connection, name: str, changes: dict[str, Any]) -> 
 
 
 def update_states(service: Service) -> None:
-    """Note in the database how the inferences of all datasets stand that are not ready."""
+    """Update the states of all inferences, and start those that can start."""
     with service.store.reading() as connection:
         waiting = [each for each in all_served(connection) if each.upcoming.state != READY]
     for served in waiting:
@@ -232,18 +231,19 @@ def preview_of(service: Service, served: Served) -> DatasetPreview | None:
     coming = served.upcoming
     if coming.meters is None or "systems_table" not in coming.extra:
         return None
-    folder = coming.path(service.settings.datasets)
+    datasets = service.settings.datasets
+    folder = coming.path(datasets)
     if not folder.is_dir():
         return None
     order = {
-        "meters": str(folder / coming.meters),
-        "table": str(folder / str(coming.extra["systems_table"])),
+        "meters": str(coming.path(datasets, coming.meters)),
+        "table": str(coming.path(datasets, str(coming.extra["systems_table"]))),
         "out": str(folder / FILE),
         "options": coming.extra.get("options", {}),
         "limits": asdict(service.settings.reading),
     }
     command = [
-        sys.executable, "-m", "sunveil.service.upload_preview_job", json.dumps(order)
+        sys.executable, "-m", "sunveil.service.limited_process", json.dumps(order)
     ]  # fmt: skip
     jobs = jobs_of(service)
     job = jobs.get(_job_id(served))
@@ -259,7 +259,7 @@ def preview_of(service: Service, served: Served) -> DatasetPreview | None:
 
 
 def infer_if_clear(service: Service, served: Served, preview: DatasetPreview | None = None) -> bool:
-    """Start the inference of a new dataset whose files leave nothing open; return whether it did.
+    """Start the inference of a new dataset if its files leave nothing open; return whether it did.
 
     A new version of a dataset waits for its curator, since it replaces the one that is served.
     """

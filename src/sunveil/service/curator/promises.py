@@ -212,7 +212,7 @@ def _candidates(request: Request, found: DatasetView) -> dict[str, list[str]]:
     table = found.served.extra.get("systems_table")
     if table is None:
         return {}
-    return public_groups(found.served.path(service_of(request).settings.datasets) / str(table))
+    return public_groups(found.served.path(service_of(request).settings.datasets, str(table)))
 
 
 def _two_keys(request: Request, found: DatasetView) -> str:
@@ -223,7 +223,7 @@ def _two_keys(request: Request, found: DatasetView) -> str:
     service, table = service_of(request), found.served.extra.get("systems_table")
     if table is None:
         return ""
-    path = found.served.path(service.settings.datasets) / str(table)
+    path = found.served.path(service.settings.datasets, str(table))
     homes = read_households(path, meter_options(found.served).system_column)
     return service.ledger.two_keys_warning(found.served.name, homes)
 
@@ -231,8 +231,7 @@ def _two_keys(request: Request, found: DatasetView) -> str:
 def _choose(request: Request, name: str, chosen: list[str]) -> Response:
     found = dataset_view(request, name)
     candidates = _candidates(request, found)
-    strange = [each for each in chosen if each not in candidates]
-    if strange:
+    if not set(chosen) <= set(candidates):
         raise Problem(422, "A chosen column is not in the table of systems. Load the page again.")
     keys = {each: candidates[each] for each in chosen}
     with service_of(request).store.changing() as connection:

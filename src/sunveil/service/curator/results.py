@@ -143,9 +143,9 @@ class EstimateFilter:
     text: str = ""  # what the id contains
     flag: str = ""  # `any` for systems with some flag, or the flag that they have; empty for all
     quality: str = ""  # the quality of the estimates; empty for all
-    column: str = ""  # A column of numbers and its bounds; none where both are left out
-    low: float | None = None  # A column of numbers and its bounds; none where both are left out
-    high: float | None = None  # A column of numbers and its bounds; none where both are left out
+    column: str = ""  # a column of numbers with bounds
+    low: float | None = None
+    high: float | None = None
     sort: str = "system_id"  # the column that the rows are sorted by, and in which direction
     descending: bool = False  # the column that the rows are sorted by, and in which direction
     shown: tuple[str, ...] = field(default=USUAL)  # columns beside the id

@@ -30,9 +30,9 @@ from sunveil.plots.estimate_figures import CLEAR_DAY_PANELS, clear_days
 from sunveil.plots.skyline_and_scores import seen_readings
 from sunveil.plots.style import solar_hour
 from sunveil.service.context import Service
+from sunveil.service.curator.datasets import cached_systems
 from sunveil.service.curator.figures import DayCurve
 from sunveil.service.curator.inference import OUTPUT
-from sunveil.service.curator.systems_table import cached_systems
 from sunveil.service.store.datasets import Served
 from sunveil.service.upload_checks import meter_options
 from sunveil.site import Site
@@ -97,15 +97,15 @@ def fit_days(service: Service, served: Served, row: dict[str, Any]) -> list[DayC
 
 def read_one(service: Service, served: Served, system_id: str) -> tuple[Record, Site]:
     """Return the readings of one system of a fleet, and where it is."""
-    folder = served.path(service.settings.datasets)
-    table = folder / str(served.extra["systems_table"])
+    datasets = service.settings.datasets
+    table = served.path(datasets, str(served.extra["systems_table"]))
     options = meter_options(served)
     systems = cached_systems(table, options)
     places = np.flatnonzero(np.asarray(systems.ids.to_pylist(), dtype=object) == system_id)
     if not len(places):
         raise SourceError("this system is not in the table of systems any more")
     place = int(places[0])
-    source = look_at(folder / str(served.meters), options, aside=[table])
+    source = look_at(served.path(datasets, str(served.meters)), options, aside=[table])
     found = _record(source, system_id, options, systems=systems, place=place)
     return found, Site(*systems.place(place))
 

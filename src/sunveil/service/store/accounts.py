@@ -88,9 +88,9 @@ class Session:
     token: str = ""
     scope: str = ASK  # what it may do at most: `read` or `ask`
     flash: tuple[tuple[str, str], ...] = ()  # messages for the next page, each as kind and text
-    made: int = 0  # [s since 1970] when it began, was last used, and ends at the latest
-    seen: int = 0  # [s since 1970] when it began, was last used, and ends at the latest
-    expires: int = 0  # [s since 1970] when it began, was last used, and ends at the latest
+    made: int = 0  # [s since 1970] when it began
+    seen: int = 0  # [s since 1970] last use
+    expires: int = 0  # [s since 1970]
     browser: str = ""  # what the browser said that it is
 
     @property
@@ -152,7 +152,7 @@ def find_session(connection: Connection, secret: str, *, idle_minutes: float) ->
 
 
 def sessions_of(connection: Connection, mine: Session, *, idle_minutes: float) -> list[Session]:
-    """Return all sessions of whoever has this one: of its account, or of its token."""
+    """Return all sessions of the same account or token."""
     query = _sessions_query(idle_minutes).where(_same_holder(mine)).order_by(sessions.c.seen.desc())
     return [_session(row) for row in connection.execute(query)]
 
@@ -179,7 +179,7 @@ def end_session(connection: Connection, secret: str) -> None:
 
 
 def end_other_sessions(connection: Connection, mine: Session) -> int:
-    """End all sessions of whoever has this one, but this one, and return how many these were."""
+    """End all other sessions of the same account or token, and return how many."""
     others = and_(_same_holder(mine), sessions.c.id != mine.id)
     return connection.execute(delete(sessions).where(others)).rowcount
 
@@ -262,11 +262,11 @@ class Account:
     analyst: str
     scope: str  # what an analyst's account may do at most: `read` or `ask`
     password: str | None = field(repr=False)
-    issuer: str | None  # who the provider of single sign-on says it is; None for a local account
-    subject: str | None  # who the provider of single sign-on says it is; None for a local account
+    issuer: str | None  # provider of single sign-on; None for a local account
+    subject: str | None  # the person's id at the provider
     disabled: str | None  # when it was disabled, in UTC; None while it is not
-    made: str  # when it was made and last signed in to, in UTC
-    signed_in: str | None  # when it was made and last signed in to, in UTC
+    made: str  # in UTC
+    signed_in: str | None  # last sign-in, in UTC
 
     @property
     def local(self) -> bool:
@@ -503,11 +503,11 @@ class TokenRow:
     """A token as the database knows it."""
 
     id: str  # its public half
-    analyst: str  # under whose name in the ledger it asks
+    analyst: str  # its analyst in the ledger
     digest: str = field(repr=False)  # of its secret half
-    made: str  # when it was made and revoked, in UTC; None while it is not revoked
+    made: str  # in UTC
     expires: int  # [s since 1970] when it expires
-    revoked: str | None = None  # when it was made and revoked, in UTC; None while it is not revoked
+    revoked: str | None = None  # in UTC
     scope: str = ASK  # `read` or `ask`: what it was made for, and what its account still allows
     account: str | None = None
     account_id: str | None = None  # its id
@@ -533,14 +533,13 @@ class TokenRow:
     def fault(self) -> str | None:
         """Why it opens nothing, in one sentence; None where it works."""
         if self.revoked is not None:
-            return "This token was revoked: issue another one, or ask the curator for one."
+            return "This token was revoked. Create another, or ask the curator for one."
         if self.expired:
             return (
-                f"This token expired on {self.expiry}: issue another one, or ask the curator for"
-                " one."
+                f"This token expired on {self.expiry}. Create another, or ask the curator for one."
             )
         if self.withdrawn:
-            return "The account of this token may not use it any more: ask the curator."
+            return "The account of this token may no longer use it. Ask the curator."
         return None
 
 

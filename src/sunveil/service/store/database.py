@@ -192,13 +192,13 @@ class Store:
 
     @contextmanager
     def changing(self) -> Iterator[Connection]:
-        """Yield a connection whose changes are kept together, or not at all."""
+        """Yield a connection for one transaction."""
         with translated_errors(self.engine), self.engine.begin() as connection:
             yield connection
 
 
 def now(later: float = 0.0) -> str:
-    """Return the present time in UTC, or one that is so many seconds later, as tables hold it."""
+    """Return the time in UTC as stored, now or some seconds later."""
     return (datetime.now(UTC) + timedelta(seconds=later)).isoformat(timespec="milliseconds")
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import re
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -109,13 +110,13 @@ class Served:
         coming: dict[str, Any] | None = self.extra.get("next")
         return self if coming is None else replace(self, **coming)
 
-    def path(self, datasets: Path) -> Path:
-        """Return its folder, given the service's folder of datasets."""
-        return datasets / self.folder
+    def path(self, datasets: Path, name: str = "") -> Path:
+        """Return its folder, or a file as seen from there, in the service's folder of datasets."""
+        return Path(os.path.normpath(datasets / self.folder / name))
 
 
 def add_served(connection: Connection, dataset: Served) -> None:
-    """Insert a new dataset, whose name must be free."""
+    """Insert a new dataset; its name must be free."""
     if connection.execute(select(served.c.name).where(served.c.name == dataset.name)).scalar():
         raise ParameterError(f"there is a dataset named {dataset.name!r} already")
     connection.execute(insert(served).values({**_values(dataset), "made": now()}))

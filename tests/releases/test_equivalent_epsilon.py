@@ -6,26 +6,26 @@ import pytest
 
 from sunveil.privacy import Days, Readings, System
 from sunveil.privacy.guarantees import reach
-from sunveil.releases.prior_and_votes import VOTE_RULES, votes_for, worth
+from sunveil.releases.prior_and_votes import VOTE_RULES, equivalent_epsilon, votes_for
 from sunveil.site import TimeGrid
 
 YEAR = TimeGrid(0, 3600, 365 * 24)
 QUARTERS = TimeGrid(0, 900, 365 * 96)
 
 
-def test_a_year_of_hours_is_worth_its_epsilon():
-    assert worth(Days(1), 0.2, YEAR, differenced=False) == pytest.approx(0.2)
-    assert worth(Readings(1), 0.2, YEAR, differenced=False) == pytest.approx(0.2)
+def test_a_year_of_hours_has_its_own_epsilon():
+    assert equivalent_epsilon(Days(1), 0.2, YEAR, differenced=False) == pytest.approx(0.2)
+    assert equivalent_epsilon(Readings(1), 0.2, YEAR, differenced=False) == pytest.approx(0.2)
 
 
-def test_more_protection_takes_worth_away_and_more_readings_give_it():
-    assert worth(Days(4), 0.2, YEAR, differenced=False) == pytest.approx(0.05)
-    assert worth(Days(1), 0.3, YEAR, differenced=True) == pytest.approx(0.1)
-    assert worth(Readings(1), 0.3, YEAR, differenced=True) == pytest.approx(0.15)
-    assert worth(Readings(1), 0.1, QUARTERS, differenced=False) == pytest.approx(0.4)
-    assert worth(Days(1), 0.1, QUARTERS, differenced=False) == pytest.approx(0.1)
+def test_more_protection_lowers_it_and_more_readings_raise_it():
+    assert equivalent_epsilon(Days(4), 0.2, YEAR, differenced=False) == pytest.approx(0.05)
+    assert equivalent_epsilon(Days(1), 0.3, YEAR, differenced=True) == pytest.approx(0.1)
+    assert equivalent_epsilon(Readings(1), 0.3, YEAR, differenced=True) == pytest.approx(0.15)
+    assert equivalent_epsilon(Readings(1), 0.1, QUARTERS, differenced=False) == pytest.approx(0.4)
+    assert equivalent_epsilon(Days(1), 0.1, QUARTERS, differenced=False) == pytest.approx(0.1)
     half = TimeGrid(0, 3600, 73 * 24)
-    assert worth(Days(1), 1.0, half, differenced=False) == pytest.approx(0.2)
+    assert equivalent_epsilon(Days(1), 1.0, half, differenced=False) == pytest.approx(0.2)
 
 
 def test_a_whole_record_reaches_no_further_than_itself():
