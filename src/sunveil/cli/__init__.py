@@ -57,7 +57,7 @@ _MODULES = {
     "publish": "publish",
     "power": "publish",
     "utility": "release",
-    "audit": "audit",
+    "audit": "release",
     "dataset": "ledger",
     "ledger": "ledger",
     "serve": "serve",

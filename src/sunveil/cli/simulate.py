@@ -228,7 +228,7 @@ def demo_command(out: Path, systems: int, seed: int) -> None:
     the last three are a roof that faces both east and west, a system with too small an
     inverter, and one whose clock is an hour fast.
     """
-    from sunveil.cli._show_truth import show_cases
+    from sunveil.cli._show_estimates import show_cases
     from sunveil.plots.html_report import write_report
 
     require_extras("publish", purpose="the demo")
