@@ -159,7 +159,7 @@ def reproduce(
     None: figures of a meter file are as private as its readings, and say so. The draws are
     simulated, to be looked at, and promise nothing together.
     """
-    require_extras("report", purpose="a reproduction")
+    require_extras("plots", purpose="a reproduction")
     check_draws(draws)
     check_folder(out)
     say = progress or (lambda _: None)

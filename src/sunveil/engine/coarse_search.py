@@ -68,7 +68,7 @@ class BlockReadings:
     power: Matrix
     have: Matrix
     count: NDArray[np.int64]
-    lit: NDArray[np.int64]
+    daylight_readings: NDArray[np.int64]
     days: NDArray[np.int64]
     bright: Array  # [kW] powers that 2% and 0.1% of the readings exceed
     top: Array  # [kW] powers that 2% and 0.1% of the readings exceed
@@ -336,7 +336,7 @@ class Searched:
     @property
     def enough(self) -> NDArray[np.bool_]:
         """Which systems have readings enough to be inferred."""
-        return np.asarray(self.readings.lit >= FEWEST_READINGS)
+        return np.asarray(self.readings.daylight_readings >= FEWEST_READINGS)
 
 
 def search(rows: Matrix, prepared: PreparedSky) -> Searched:

@@ -205,12 +205,12 @@ def _infer_rows(
         if laid.hypothesis.is_small():
             minutes[s] = max(minutes[s], REPAIRED_LABEL)
     right = np.setdiff1d(np.arange(len(rows)), [*clocks.repaired])
-    out = not_inferred(np.full(len(rows), TOO_LITTLE), searched.readings.lit)
+    out = not_inferred(np.full(len(rows), TOO_LITTLE), searched.readings.daylight_readings)
     for systems, found, sky in ((right, searched.take(right), prepared), *_by_sky(clocks.repaired)):
         _complete(out, systems, found, sky, minutes, places)
     for s, laid in clocks.repaired.items():
         _tell_clock(out, s, laid, searched)
-    other = not_inferred(np.full(len(rows), TOO_LITTLE), searched.readings.lit)
+    other = not_inferred(np.full(len(rows), TOO_LITTLE), searched.readings.daylight_readings)
     for systems, found, sky in _by_sky(clocks.doubtful):
         _complete(other, systems, found, sky, minutes, places)
         hold_both(out, other, systems)
@@ -300,7 +300,7 @@ def _completed(
 ) -> Estimates:
     """Return the final fits of those systems that have readings enough, and how sure they are."""
     enough = np.flatnonzero(searched.enough)
-    out = not_inferred(np.full(len(searched.points), TOO_LITTLE), searched.readings.lit)
+    out = not_inferred(np.full(len(searched.points), TOO_LITTLE), searched.readings.daylight_readings)
     if not len(enough):
         return out
     fit = fit_finally(searched.take(enough), prepared)
@@ -351,7 +351,7 @@ def _completed(
         skyline=fit.skyline,
         years=np.where(kinds.two, none, year_tuples(years, points, fit.points)),
         planes=np.where(two, kinds.planes, none),
-        daylight_readings=fit.searched.readings.lit.astype(np.int32),
+        daylight_readings=fit.searched.readings.daylight_readings.astype(np.int32),
         flags=np.bitwise_or.reduce([flag_bits(flag, where) for flag, where in flags.items()]),
         **asdict(spread),
     )
