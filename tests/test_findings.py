@@ -45,7 +45,7 @@ def skyline(**heights: float) -> tuple[float, ...]:
 )
 def test_a_skyline_is_told_by_where_and_how_high(heights: dict[str, float], words: str) -> None:
     told = skyline_words(estimate_of(skyline=skyline(**heights)))
-    assert told == f"Something hides the sun {words}."
+    assert told == f"The sun is hidden {words}."
 
 
 def test_every_hidden_sector_is_in_one_run() -> None:
@@ -60,9 +60,9 @@ def test_every_hidden_sector_is_in_one_run() -> None:
     ("trend", "words"),
     [
         (None, ""),
-        (0.04, "Its output hardly changes from year to year."),
-        (-5.32, "Its output falls by 5.3% per year."),
-        (0.6, "Its output rises by 0.6% per year."),
+        (0.04, "The output hardly changes from year to year."),
+        (-5.32, "The output falls by 5.3% per year."),
+        (0.6, "The output rises by 0.6% per year."),
     ],
 )
 def test_a_trend_is_told_by_its_way(trend: float | None, words: str) -> None:
@@ -71,7 +71,7 @@ def test_a_trend_is_told_by_its_way(trend: float | None, words: str) -> None:
 
 def test_haze_has_its_seasons() -> None:
     told = haze_words(estimate_of(haze_summer=-0.31, haze_winter=0.02))
-    assert told.endswith("−0.3 in midsummer, 0.0 in midwinter.")
+    assert told.endswith("−0.3 (midsummer), 0.0 (midwinter).")
 
 
 def test_what_was_not_seen_is_not_told() -> None:
@@ -105,7 +105,9 @@ def test_capacities_have_three_digits(value: float, words: str) -> None:
 def test_of_a_flat_plane_it_is_said_that_it_may_be_several() -> None:
     assert flat_words(estimate_of()) == ""
     flat = estimate_of().replaced(plane=Plane(180.0, 14.0))
-    assert flat_words(flat) == "So flat, several planes that are lit together look like this one."
+    assert (
+        flat_words(flat) == "At such a low tilt, several planes cannot be distinguished from one."
+    )
     assert flat_words(flat.replaced(planes=pair_of().planes)) == ""
     assert flat_words(tracker_of()) == ""
 
@@ -128,17 +130,17 @@ def test_planes_and_trackers_are_told_in_a_sentence() -> None:
 def test_a_net_meter_is_told_with_what_its_household_does() -> None:
     assert household_words(estimate_of()) == ""
     assert household_words(net_of()) == (
-        "A net meter: its household takes 0.525 kW on average and uses 31% of the generation"
-        " itself; more is generated than used in 85% of the readings by daylight."
+        "Net meter: the household consumes 0.525 kW on average, uses 31% of the generation itself"
+        " and exports in 85% of the daylight readings."
     )
     exporting = net_of(flags=(Flag.NET_METER, Flag.EXPORTED_ONLY))
     assert household_words(exporting) == (
-        "A net meter: its household uses 31% of the generation itself; more is generated than used"
-        " in 85% of the readings by daylight. What it takes from the grid is not in the readings."
+        "Net meter: the household uses 31% of the generation itself and exports in 85% of the"
+        " daylight readings. Consumption from the grid is not in the readings."
     )
     assert exporting.household is not None
     unused = exporting.replaced(household=replace(exporting.household, exporting=0.98))
-    assert household_words(unused).endswith("it is no net meter: infer it as it is.")
+    assert household_words(unused).endswith("this is not a net meter: infer it as such.")
 
 
 @pytest.mark.parametrize("flag", [Flag.LITTLE_EXPORT, Flag.STORAGE, Flag.HEAVY_LOAD])

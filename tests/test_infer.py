@@ -197,7 +197,7 @@ def test_the_paper_s_method_gives_a_plane_of_its_grid(power):
 def test_a_constant_is_refused_and_has_no_capacity_of_nothing_if_forced(power):
     constant = power * 0.0 + 2.0
     for method in ("default", "paper"):
-        with pytest.raises(TooLittleData, match="do not look like the generation"):
+        with pytest.raises(TooLittleData, match="do not look like PV generation"):
             sunveil.infer(constant, method=method, **GOLDEN)
     found = sunveil.infer(constant, force=True, **GOLDEN)
     assert Flag.NOT_GENERATION in found.flags

@@ -127,7 +127,7 @@ def test_a_fast_clock_is_repaired_and_said_unless_it_is_given(
     path = write_csv("fast.csv", power.set_axis(power.index + pd.Timedelta(hours=1)))
     repaired = sunveil("infer", path, *place)
     assert "clock_repaired: the declared clock did not fit the sun" in repaired.out
-    assert "fast: the stamps run 60 minutes ahead of their clock" in repaired.out
+    assert "fast: the time stamps run 60 minutes ahead" in repaired.out
     given = sunveil("infer", path, *place, "--clock", "given", "--json")
     (told,) = json.loads(given.out)
     assert told["clock_offset_minutes"] == 0
@@ -170,7 +170,7 @@ def home(three_roofs, write_long, tmp_path_factory):
 def test_a_net_meter_is_inferred_whether_it_is_said_or_seen(sunveil, home, place, planes):
     seen = sunveil("infer", home[0], *place)
     assert seen.code == 0, seen.err
-    assert "A net meter: its household takes 0." in seen.out
+    assert "Net meter: the household consumes 0." in seen.out
     said = sunveil("infer", home[0], *place, "--net", "--json")
     (told,) = json.loads(said.out)
     assert "net_meter" in told["flags"]

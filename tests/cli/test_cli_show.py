@@ -104,24 +104,24 @@ def test_what_the_method_saw_is_told_of_a_system_alone():
         clear_hours=1234.5, years=years, trend_percent_per_year=-0.74, skyline=skyline
     )
     for line in (
-        "It rests on 1,234 hours of clear days.",
+        "Based on 1,234 hours of clear days.",
         "By year: 2015 160.9°, 19.2°, 5.40 kW; Mar 2016 161.5°, 20.8°, 12.3 kW.",
-        "Its output falls by 0.7% per year.",
-        "Something hides the sun below 20° in the west (240 to 300°).",
+        "The output falls by 0.7% per year.",
+        "The sun is hidden below 20° in the west (240 to 300°).",
     ):
         assert line in show_estimates([seen]).splitlines()
         assert line not in show_estimates([seen, ROOF])
-    for word in ("clear days", "By year", "output", "hides"):
+    for word in ("clear days", "By year", "output", "hidden"):
         assert word not in show_estimates([ROOF])
 
 
 def test_of_a_net_meter_alone_the_household_is_told_and_why_it_cannot_be_relied_on():
     home = net_of(flags=(Flag.NET_METER, Flag.HEAVY_LOAD))
     lines = show_estimates([home]).splitlines()
-    assert any(line.startswith("A net meter: its household takes 0.525 kW") for line in lines)
+    assert any(line.startswith("Net meter: the household consumes 0.525 kW") for line in lines)
     assert "Quality poor: heavy_load." in lines
     assert f"heavy_load: {FLAG_MEANINGS[Flag.HEAVY_LOAD]}." in lines
-    assert "its household" not in show_estimates([home, ROOF])
+    assert "the household consumes" not in show_estimates([home, ROOF])
 
 
 def test_an_azimuth_that_could_be_any_is_said_to_be():
@@ -141,7 +141,7 @@ def test_a_flag_is_explained_where_it_is_raised_and_only_there(flag):
 
 
 def test_the_limit_of_a_clipping_inverter_is_told():
-    assert "roof: its inverter gives 3.90 kW at most (DC/AC 1.36)." in show_estimates(
+    assert "roof: inverter limit 3.90 kW (DC/AC 1.36)." in show_estimates(
         [ROOF.replaced(ac_limit_kw=3.9, flags=(Flag.CLIPPING,))]
     )
 
@@ -153,19 +153,19 @@ WINTER = ClockStep(datetime.date(2020, 1, 1), 0.0)
 @pytest.mark.parametrize(
     ("clock", "words"),
     [
-        (ClockFinding(60.0, Label.START), "run 60 minutes ahead of"),
+        (ClockFinding(60.0, Label.START), "run 60 minutes ahead"),
         (ClockFinding(-30.0, Label.START), "run 30 minutes behind"),
         (ClockFinding(0.0, Label.START, DaylightSaving.LEFT_IN), "left in"),
         (ClockFinding(0.0, Label.START, DaylightSaving.APPLIED_TWICE), "twice"),
         (ClockFinding(0.0, Label.END), "the end of their intervals"),
         (
             ClockFinding(0.0, Label.START, steps=(AUTUMN, WINTER)),
-            "the stamps are right, from 2019-10-27 on they run 60 minutes behind their clock, from"
-            " 2020-01-01 on they are right; this was repaired first",
+            "the time stamps are right, from 2019-10-27 on they run 60 minutes behind, from"
+            " 2020-01-01 on they are right; corrected",
         ),
         (
             ClockFinding(0.0, Label.START, DaylightSaving.LEFT_IN, steps=(AUTUMN,)),
-            "left in the stamps, from 2019-10-27 on they run 60 minutes behind their clock;",
+            "left in the time stamps, from 2019-10-27 on they run 60 minutes behind;",
         ),
     ],
 )

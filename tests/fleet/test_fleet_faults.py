@@ -213,7 +213,7 @@ def test_a_system_that_is_no_generation_is_refused_with_the_remedy(
     infer_fleet(tmp_path / "fleet.parquet", systems_file, tmp_path / "out")
     refused = refusals_of(tmp_path / "out")
     assert list(refused) == ["a2"]
-    assert "do not look like the generation of a PV system" in refused["a2"][1]
+    assert "do not look like PV generation" in refused["a2"][1]
     assert "option `force`" in refused["a2"][1]
 
 

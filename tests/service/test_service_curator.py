@@ -975,9 +975,9 @@ def test_the_fit_of_a_system_is_computed_from_its_readings(serve, clear_power, g
     told = row_findings(service, made, {"system_id": "mine", **ROW, **seen, "clear_hours": 900.0})
     assert told == [
         ("Quality", "good: the plane is known to within 2 degrees"),
-        ("Clear days", "It rests on 900 hours of clear days."),
+        ("Clear days", "Based on 900 hours of clear days."),
         ("By year", "2019: 201.0°, 29.0°, 5 kW"),
-        ("Skyline", "Something hides the sun below 10° in the north (348 to 360°)."),
+        ("Skyline", "The sun is hidden below 10° in the north (348 to 360°)."),
     ]
     with pytest.raises(SourceError, match="not there any more"):
         fit_days(service, made, {"system_id": "other", **ROW})

@@ -33,7 +33,7 @@ Pair: TypeAlias = "tuple[SystemTruth, Estimate]"
 
 QUALITY = (
     f"Quality: good where the plane is known to within {GOOD_WITHIN:g}°, fair within"
-    f" {FAIR_WITHIN:g}°, poor beyond or with a flag that speaks against it."
+    f" {FAIR_WITHIN:g}°, poor beyond or with a serious flag."
 )
 
 
@@ -166,7 +166,7 @@ def minutes_off(minutes: float) -> str:
     """Return what stamps do that run so many minutes ahead of their clock."""
     if minutes == 0.0:
         return "are right"
-    return f"run {abs(minutes):g} minutes {'ahead of' if minutes > 0.0 else 'behind'} their clock"
+    return f"run {abs(minutes):g} minutes {'ahead' if minutes > 0.0 else 'behind'}"
 
 
 def clock_sentence(estimate: Estimate) -> str:
@@ -175,18 +175,18 @@ def clock_sentence(estimate: Estimate) -> str:
     faults = []
     saved = clock.daylight_saving is not DaylightSaving.AS_DECLARED
     if clock.offset_minutes != 0.0 or (clock.steps and not saved):
-        faults.append(f"the stamps {minutes_off(clock.offset_minutes)}")
+        faults.append(f"the time stamps {minutes_off(clock.offset_minutes)}")
     if clock.daylight_saving is DaylightSaving.LEFT_IN:
-        faults.append("an hour of daylight saving was left in the stamps")
+        faults.append("daylight saving was left in the time stamps")
     elif clock.daylight_saving is DaylightSaving.APPLIED_TWICE:
-        faults.append("an hour of daylight saving was taken out of the stamps twice")
+        faults.append("daylight saving was removed twice from the time stamps")
     if not faults:
-        faults.append(f"the stamps name the {clock.label.value} of their intervals")
+        faults.append(f"the time stamps mark the {clock.label.value} of their intervals")
     steps = [
         f", from {each.date} on they {minutes_off(each.offset_minutes)}" for each in clock.steps
     ]
     found = " and ".join(faults) + "".join(steps)
-    return f"{found}; this was repaired first (--clock given leaves it)"
+    return f"{found}; corrected (--clock given keeps the clock as declared)"
 
 
 def _clock(estimate: Estimate) -> list[str]:
@@ -204,7 +204,7 @@ def _limit(estimate: Estimate) -> list[str]:
     limit, ratio = estimate.ac_limit_kw, estimate.dc_ac_ratio
     if limit is None or ratio is None:
         return []
-    return [f"its inverter gives {limit:.{decimals(limit)}f} kW at most (DC/AC {ratio:.2f})"]
+    return [f"inverter limit {limit:.{decimals(limit)}f} kW (DC/AC {ratio:.2f})"]
 
 
 def _grouped(said: Iterable[tuple[str, str]], *, everyone: int) -> list[str]:

@@ -607,7 +607,7 @@ def _as_text(checked: Checked) -> str:
     used = sum(not isinstance(each, Refusal) for each in checked)
     lines.append(
         f"{used} of {len(checked)} system{'' if len(checked) == 1 else 's'} can be read."
-        " Times are in UTC; a question mark says that nobody told the unit or the label."
+        " Times are in UTC; a question mark marks a unit or label that is assumed."
     )
     return "\n".join(lines)
 

@@ -300,7 +300,9 @@ def _completed(
 ) -> Estimates:
     """Return the final fits of those systems that have readings enough, and how sure they are."""
     enough = np.flatnonzero(searched.enough)
-    out = not_inferred(np.full(len(searched.points), TOO_LITTLE), searched.readings.daylight_readings)
+    out = not_inferred(
+        np.full(len(searched.points), TOO_LITTLE), searched.readings.daylight_readings
+    )
     if not len(enough):
         return out
     fit = fit_finally(searched.take(enough), prepared)

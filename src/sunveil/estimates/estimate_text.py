@@ -15,12 +15,11 @@ from sunveil.estimates.planes_and_intervals import PlaneEstimate, TrackerEstimat
 WHOLE_CIRCLE = 360.0
 
 
-NARROW = 2.0  # ends of narrower intervals are told to tenths [degrees]
+NARROW = 2.0  # [degrees] narrower intervals are shown to tenths
 
 
 def estimate_line(estimate: Estimate) -> str:
     """Return an estimate in one line, and its planes in a second where it has several."""
-    # None: it says what was inferred; of a household behind a net meter it says nothing.
     azimuth, tilt = show_orientation(estimate)
     names = ("azimuth ", "tilt ") if estimate.tracker is None else ("tracker ", "")
     line = (
@@ -86,15 +85,15 @@ def decimals(kilowatts: float) -> int:
 _COMPASS = ("north", "northeast", "east", "southeast", "south", "southwest", "west", "northwest")
 
 
-# A change of the output below this cannot be told from none. [% per year]
+# A smaller change of the output is not significant. [% per year]
 HARDLY = 0.1
 
 
-# Planes flatter than this can hardly be told apart by any meter. [degrees]
+# Planes flatter than this can hardly be distinguished by any meter. [degrees]
 FLAT_BELOW = 15.0
 
 
-# Above this share of daylight readings with export a household uses next to nothing by day.
+# Above this share of daylight readings with export a household uses hardly anything by day.
 _ALL_EXPORTED = 0.95
 
 
@@ -159,7 +158,7 @@ def flat_words(estimate: Estimate) -> str:
         return ""
     if estimate.surface_tilt >= FLAT_BELOW:
         return ""
-    return "So flat, several planes that are lit together look like this one."
+    return "At such a low tilt, several planes cannot be distinguished from one."
 
 
 def tracker_words(tracker: TrackerEstimate) -> str:
@@ -175,16 +174,16 @@ def household_words(estimate: Estimate) -> str:
     home = estimate.household
     if home is None:
         return ""
-    takes = f"takes {three_digits(home.mean_load_kw)} kW on average and "
+    takes = f"consumes {three_digits(home.mean_load_kw)} kW on average, "
     unseen, more = Flag.EXPORTED_ONLY in estimate.flags, ""
     if unseen:
-        takes, more = "", " What it takes from the grid is not in the readings."
+        takes, more = "", " Consumption from the grid is not in the readings."
     if unseen and home.exporting > _ALL_EXPORTED:
-        more = " If its readings are the generation alone, it is no net meter: infer it as it is."
+        more = " If the readings are generation alone, this is not a net meter: infer it as such."
     return (
-        f"A net meter: its household {takes}uses"
-        f" {100.0 * home.self_consumption:.0f}% of the generation itself; more is generated than"
-        f" used in {100.0 * home.exporting:.0f}% of the readings by daylight.{more}"
+        f"Net meter: the household {takes}uses {100.0 * home.self_consumption:.0f}% of the"
+        f" generation itself and exports in {100.0 * home.exporting:.0f}% of the daylight"
+        f" readings.{more}"
     )
 
 
@@ -193,7 +192,7 @@ def hidden_words(estimate: Estimate) -> str:
     if not set(HIDING) & set(estimate.flags):
         return ""
     return (
-        "Its generation can hardly be told from its load: azimuth, tilt and capacity are a guess,"
+        "Generation and load can hardly be separated: azimuth, tilt and capacity are a guess,"
         " whatever their intervals say."
     )
 
@@ -210,7 +209,7 @@ def skyline_words(estimate: Estimate) -> str:
     if not parts:
         return ""
     listed = parts[0] if len(parts) == 1 else f"{', '.join(parts[:-1])} and {parts[-1]}"
-    return f"Something hides the sun {listed}."
+    return f"The sun is hidden {listed}."
 
 
 def trend_words(estimate: Estimate) -> str:
@@ -219,8 +218,8 @@ def trend_words(estimate: Estimate) -> str:
     if trend is None:
         return ""
     if abs(trend) < HARDLY:
-        return "Its output hardly changes from year to year."
-    return f"Its output {'rises' if trend > 0.0 else 'falls'} by {abs(trend):.1f}% per year."
+        return "The output hardly changes from year to year."
+    return f"The output {'rises' if trend > 0.0 else 'falls'} by {abs(trend):.1f}% per year."
 
 
 def haze_words(estimate: Estimate) -> str:
@@ -229,7 +228,7 @@ def haze_words(estimate: Estimate) -> str:
         return ""
     summer, winter = (_signed(each) for each in (estimate.haze_summer, estimate.haze_winter))
     return (
-        f"Haze beside the usual, as Linke turbidity: {summer} in midsummer, {winter} in midwinter."
+        f"Linke turbidity, difference from climatology: {summer} (midsummer), {winter} (midwinter)."
     )
 
 
@@ -237,7 +236,7 @@ def clear_hours_words(estimate: Estimate) -> str:
     """Return how many hours of clear days an estimate rests on, as a sentence."""
     if estimate.clear_hours is None:
         return ""
-    return f"It rests on {estimate.clear_hours:,.0f} hours of clear days."
+    return f"Based on {estimate.clear_hours:,.0f} hours of clear days."
 
 
 def year_name(year: YearEstimate) -> str:

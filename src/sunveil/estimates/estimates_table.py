@@ -158,13 +158,13 @@ class _Columns:
     )
     skyline = NumberRows(
         COLUMNS,
-        "The sun's elevation below which something hides it, in sectors of equal width clockwise"
-        " from north; empty where nothing does. [degrees]",
+        "Elevation of the skyline that hides the sun, in sectors of equal width clockwise from"
+        " north; empty where the sky is free. [degrees]",
     )
     planes = Parts(
         PlaneEstimate,
-        "The planes that the modules stand on, the largest share first: the one plane alone where"
-        " no second one shows, none of a tracker.",
+        "The roof planes, the largest share first: one where no second is detected, none for a"
+        " tracker.",
     )
     tracker = OptionalPart(TrackerEstimate, "The tracker that turns the modules, or None.")
     household = OptionalPart(
@@ -181,8 +181,8 @@ class _Columns:
     clock_daylight_saving = Words(DaylightSaving, "How the stamps treat daylight saving.")
     clock_steps = Texts(ClockStep.parse, "The days on which the clock was set to another time.")
     agreement = Number(FOUR_DECIMALS, "Fraction of the bright readings that it explains.")
-    flags = Flags("What to know before trusting the estimate.")
-    quality = _Qualities("How far the estimate can be relied on, in one word.")
+    flags = Flags("Warnings to read before relying on the estimate.")
+    quality = _Qualities("Grade of the estimate: good, fair or poor.")
     latitude = OptionalNumber(None, "Where the table of systems has it. [degrees]", needed=False)
     longitude = OptionalNumber(None, "Where the table of systems has it. [degrees]", needed=False)
 
@@ -427,8 +427,8 @@ class Estimate(_Columns):
         Plane,
         "surface_azimuth",
         "surface_tilt",
-        about="The inferred plane; of several, the one that would do best in their place, and of a"
-        " tracker the modules at rest.",
+        about="The inferred plane; the best single-plane fit of several planes, and the modules at"
+        " rest of a tracker.",
     )
     azimuth_interval = Together(
         Interval,
@@ -455,7 +455,7 @@ class Estimate(_Columns):
         "clock_daylight_saving",
         "clock_gain",
         "clock_steps",
-        about="What the sun says of the clock.",
+        about="The clock that fits the sun.",
     )
 
     def __init__(self, table: Estimates, row: int, /) -> None:

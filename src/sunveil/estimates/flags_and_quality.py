@@ -26,25 +26,25 @@ class Doubt(IntEnum):
 # What is wrong with a record, and what to do.
 WORDS = {
     Doubt.NOT_GENERATION: (
-        "its readings do not look like the generation of a PV system, which is zero at night and"
-        " follows the sun by day; give the column or the meter of the generation, or infer it all"
-        " the same with option `force`"
+        "its readings do not look like PV generation, which is zero at night and follows the sun by"
+        " day; give the column or the meter of the generation, or infer it anyway with option"
+        " `force`"
     ),
     Doubt.EXPORTED_ONLY: (
-        "its readings are often zero while the sun is well up, as of a meter that counts only what"
-        " a household leaves over, and too little is left to tell its generation; give the"
-        " generation itself, check its place and its time zone, or infer it all the same with"
-        " option `force`"
+        "its readings are often zero while the sun is high, as from a meter that records only a"
+        " household's exports, and too little is exported to estimate the generation; give the"
+        " generation itself, check its place and its time zone, or infer it anyway with option"
+        " `force`"
     ),
     Doubt.WRONG_PLACE: (
-        "its days are not those of its place, since there is power while the sun is down there or"
-        " light for too long; check latitude and longitude, their signs and their order, and the"
-        " time zone, or infer it all the same with option `force`"
+        "its readings do not match its place: there is power while the sun is below the horizon,"
+        " or the days are too long; check latitude and longitude, their signs and their order, and"
+        " the time zone, or infer it anyway with option `force`"
     ),
     Doubt.NOT_NET: (
-        "its readings do not look like generation less a household's load, which is below zero at"
-        " night and above zero on bright days; check their sign, their place and their time zone,"
-        " give the meter of the generation, or infer it all the same with option `force`"
+        "its readings do not look like generation minus a household's load, which is negative at"
+        " night and positive on bright days; check their sign, their place and their time zone,"
+        " give the meter of the generation, or infer it anyway with option `force`"
     ),
 }
 
@@ -55,7 +55,7 @@ SAVINGS = tuple(DaylightSaving)
 INFERRED, TOO_LITTLE, NO_WEATHER, NO_FIT = range(4)
 
 
-# What is doubted comes behind these.
+# The outcomes of implausible readings follow.
 NOT_GENERATION, EXPORTED_ONLY, WRONG_PLACE, NOT_NET = (NO_FIT + doubt for doubt in Doubt if doubt)
 
 
@@ -69,7 +69,7 @@ def reason(outcome: int, lit: int, *, source: str) -> str:
         return "no plane explains its readings; check their unit and their times"
     if outcome == NO_WEATHER and source == "clearsky":
         return (
-            "the sun is not well up at its place during any of its readings; check latitude,"
+            "the sun is below the horizon or low during all of its readings; check latitude,"
             " longitude and the dates"
         )
     if outcome == NO_WEATHER:
@@ -123,41 +123,42 @@ class Flag(StrEnum):
 
 
 FLAG_MEANINGS = {
-    Flag.CLIPPING: "the inverter's limit cuts the top off bright days",
-    Flag.LOW_AGREEMENT: "few readings look like any single plane under this weather",
+    Flag.CLIPPING: "the inverter limits the power on bright days",
+    Flag.LOW_AGREEMENT: "poor fit to any single plane under this weather",
     Flag.TOO_LITTLE_DATA: "too few days for a whole season, so the intervals are wide",
     Flag.CLOCK_REPAIRED: "the declared clock did not fit the sun and was repaired",
-    Flag.CLOCK_UNCHECKED: "too few days show first and last light, so that a wrong clock would go"
-    " unnoticed",
-    Flag.CLOCK_DOUBTFUL: "neither the declared clock nor another fits first and last light: the"
-    " intervals hold the answers of both",
-    Flag.NOT_ONE_PLANE: "its modules stand on more than one plane, and nothing can tell which",
-    Flag.NET_METER: "a household's consumption is in the readings, and was told from the"
+    Flag.CLOCK_UNCHECKED: "too few days show first and last light, so a wrong clock would not be"
+    " noticed",
+    Flag.CLOCK_DOUBTFUL: "neither the declared clock nor any other fits first and last light; the"
+    " intervals cover both",
+    Flag.NOT_ONE_PLANE: "more than one roof plane, and the planes cannot be separated",
+    Flag.NET_METER: "the readings include household consumption, which was separated from"
     " generation",
-    Flag.NOT_GENERATION: "the readings do not look like those of a PV system",
-    Flag.EXPORTED_ONLY: "only what a household left over is in the readings",
-    Flag.WRONG_PLACE: "its days are not those of this place",
-    Flag.UNLIKELY_UNIT: "the capacity would make sense in another unit",
-    Flag.LABEL_UNKNOWN: "nobody said which instant of its interval a stamp names, nor does the sun:"
-    " the interval of azimuth holds the answers for its start, its middle and its end",
-    Flag.FEW_CLEAR_HOURS: "too few clear hours for a sure plane, so the intervals are wide",
-    Flag.SEASONAL_HAZE: "winter days are hazy, which makes a plane look flatter than it is",
-    Flag.PLANES_UNRESOLVED: "two planes explain its readings better than one, but not by enough to"
-    " tell: azimuth and tilt are those of one plane, and may be between two",
-    Flag.TWO_PLANES: "its modules stand on two planes: azimuth and tilt are those of the one plane"
-    " that would do best in their place",
-    Flag.TRACKER: "its modules follow the sun",
-    Flag.LITTLE_EXPORT: "the household uses up its generation in most hours of daylight",
+    Flag.NOT_GENERATION: "the readings do not look like PV generation",
+    Flag.EXPORTED_ONLY: "the readings hold only what a household exported",
+    Flag.WRONG_PLACE: "the readings do not match the location: there is power when the sun is below"
+    " the horizon",
+    Flag.UNLIKELY_UNIT: "the capacity is unlikely in this unit and plausible in another",
+    Flag.LABEL_UNKNOWN: "it is unknown whether time stamps mark the start, middle or end of each"
+    " interval; the azimuth interval covers all three",
+    Flag.FEW_CLEAR_HOURS: "too few clear hours, so the intervals are wide",
+    Flag.SEASONAL_HAZE: "winter days are hazy, which makes the plane look flatter than it is",
+    Flag.PLANES_UNRESOLVED: "two planes fit better than one, but not clearly; azimuth and tilt are"
+    " of the best single plane and may lie between the two",
+    Flag.TWO_PLANES: "two roof planes found; azimuth and tilt are of the best single-plane fit",
+    Flag.TRACKER: "the modules track the sun",
+    Flag.LITTLE_EXPORT: "the household uses all of its generation in most daylight hours",
     Flag.LOAD_FOLLOWS_SUN: "the household's load rises and falls with the sun, as cooling does, and"
-    " hides generation",
-    Flag.STORAGE: "a battery or a car takes up the generation",
+    " hides part of the generation",
+    Flag.STORAGE: "a battery or a car absorbs the generation",
     Flag.HEAVY_LOAD: "the household's load is several times its generation",
-    Flag.CAPACITY_BOUNDED: "no plane agrees with the highest powers: the capacity is theirs",
+    Flag.CAPACITY_BOUNDED: "no orientation explains the peak output; the capacity is taken from the"
+    " peak",
 }
 
 
 class Quality(StrEnum):
-    """How far an estimate can be relied on, in one word."""
+    """Grade of an estimate."""
 
     GOOD = "good"
     FAIR = "fair"
@@ -191,9 +192,8 @@ FAIR_FLAGS = (Flag.CLOCK_UNCHECKED, Flag.PLANES_UNRESOLVED, Flag.LABEL_UNKNOWN)
 
 
 def judge(flags: Collection[Flag], plane_error_degrees: float) -> tuple[Quality, str]:
-    """Return how far an estimate can be relied on, and why."""
-    # Two planes and a tracker that were told are judged as a plane is: neither flag speaks against
-    # them.
+    """Return the grade of an estimate, and the reason."""
+    # Two planes and a tracker are graded as one plane is: their flags are no warnings.
     plane_error_degrees = round(plane_error_degrees, 2)  # as a fleet's table has it
     for quality, bad in ((Quality.POOR, POOR_FLAGS), (Quality.FAIR, FAIR_FLAGS)):
         for flag in bad:

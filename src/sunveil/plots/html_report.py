@@ -593,9 +593,9 @@ def write_page(path: Path, page: str) -> None:
 
 
 QUALITY_MEANINGS = {
-    Quality.GOOD: f"the plane is known to within {GOOD_WITHIN:g}°, and no flag speaks against it",
+    Quality.GOOD: f"the plane is known to within {GOOD_WITHIN:g}°, and no serious flag is set",
     Quality.FAIR: f"to within {FAIR_WITHIN:g}°, or the unit or label is uncertain",
-    Quality.POOR: "less surely, or with a flag that speaks against it",
+    Quality.POOR: "less certain, or with a serious flag",
 }
 
 PLANE_MEANINGS = {
