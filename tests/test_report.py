@@ -177,7 +177,7 @@ def test_every_system_is_told_with_what_to_know_of_it(full: Path) -> None:
     assert "The sun is hidden below 30° in the southwest (180 to 240°)" in page.text
     assert page.text.count("No single plane explains these readings") == 1
     assert "was repaired: 60 min fast" in page.text
-    assert "not one fixed plane: its modules stand on more" in page.text
+    assert "not one fixed plane: more than one roof plane" in page.text
     assert "In truth this is a tracker." in page.text
     assert "One more is not one fixed plane" in page.text
     assert page.text.count("System losses of 5% (soiling 2%") == 1
