@@ -19,6 +19,7 @@ from sunveil.engine.first_and_last_light import (
 )
 from sunveil.simulate import fast_clock
 from sunveil.site import Site, TimeGrid
+from sunveil.weather import Weather, clearsky
 
 DAYS = SolarDays(first=0, lead=0, per_day=24, count=1)
 
@@ -174,3 +175,31 @@ def test_some_systems_of_a_daylight_are_taken():
 def test_intervals_that_do_not_divide_a_day_say_nothing():
     sky = make_sky_table(Site(39.7, -105.0, 1600.0), TimeGrid(1_546_300_800, 3000, 400))
     assert SolarDays.of(sky).count == 0
+
+
+def test_days_that_are_dull_in_measured_weather_say_nothing_of_a_clock(power_of, prepared, denver):
+    """Two days of three are foggy until 10 o'clock, and dull in the weather that is measured."""
+    grid = prepared.sky.grid
+    sky = clearsky(denver.site, grid.times[0], grid.times[-1] + np.timedelta64(1, "h"))
+    frame = sky.to_frame()
+    dull = frame.index.day_of_year % 3 != 0
+    frame.loc[dull, "ghi"] *= 0.3
+    frame.loc[dull, "dni"] = 0.0
+    frame.loc[dull, "dhi"] = frame.loc[dull, "ghi"]
+    power = power_of(180.0, 30.0).copy()
+    foggy = power.index.day_of_year % 3 != 0
+    power[foggy] *= 0.4
+    power[foggy & (power.index.tz_convert("Etc/GMT+7").hour < 10)] = 0.0
+    row = row_of(power, grid)[None]
+    measured = measured_daylight(row, np.array([4.5]), prepared.days)
+    weather = Weather.from_frame(frame, site=denver.site, source="measured")
+    modelled = modelled_daylight(
+        point_of(180.0, 30.0, 6.0)[None],
+        np.array([4.5]),
+        make_sky_table(denver.site, grid, weather),
+        prepared.numbers,
+        prepared.days,
+    )
+    nothing = np.zeros(prepared.days.count, dtype=bool)
+    leads = typical_leads(measured, modelled, nothing, Season.ALL, minutes=60.0)
+    assert np.abs(leads).max() < 20.0

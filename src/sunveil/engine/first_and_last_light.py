@@ -10,6 +10,7 @@ from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 import numpy as np
 from numba import njit
 from numpy.typing import NDArray
+from scipy.ndimage import maximum_filter1d
 
 from sunveil.engine.bright_envelope import profiles_of
 from sunveil.engine.constants import Numbers
@@ -27,6 +28,10 @@ THRESHOLD = 0.01
 
 # Of a day's intervals, so large a share must have a reading for its light to be told.
 WHOLE = 0.9
+
+
+# Days before and after one whose brightest stands for a clear day. [days]
+AROUND = 15
 
 
 # Days that are enough for a median.
@@ -92,9 +97,13 @@ def modelled_daylight(
     points: Array, bright: Array, sky: SkyTable, numbers: Numbers, days: SolarDays
 ) -> Daylight:
     """Return the daylight of planes, under the maps' own haze on an open rack."""
-    return measured_daylight(
+    light = measured_daylight(
         _daylight_rows(points, sky, numbers), bright / np.exp(points[:, CAPACITY]), days
     )
+    if sky.clear:
+        return light
+    # measured weather is dull on dull days: a day is bright beside the brightest ones around it
+    return Daylight(light.bounds, maximum_filter1d(light.energy, 2 * AROUND + 1, axis=1))
 
 
 def flat_daylight(sky: SkyTable, numbers: Numbers, days: SolarDays) -> Daylight:
