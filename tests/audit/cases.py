@@ -242,7 +242,7 @@ class Scope:
     def _estimates(self) -> Iterator[AuditCase]:
         rows = FEW_ROWS if self.short else ROWS
         data = estimate_cells(rows, whole=WHOLE_ROWS)
-        entries: dict[str, Entry] = {
+        usual: dict[str, Entry] = {
             PYTHON: python_tables(epsilon=EPSILON),
             FOLDER: publish_estimates(self.place, "fleet", epsilon=EPSILON),
             SERVICE: served_tables(self.place, self.service, epsilon=EPSILON, systems=rows),
@@ -250,8 +250,8 @@ class Scope:
         rule = rule_of_estimates(data)
         for number, (form, (write, raw)) in enumerate(ESTIMATE_SOURCES.items()):
             made = tuple(self._changed_rows(data, raw))
-            if form == "CSV with regions":
-                entries = {PYTHON: python_tables(epsilon=EPSILON, regions=True)}
+            regions = form == "CSV with regions"
+            entries = {PYTHON: python_tables(epsilon=EPSILON, regions=True)} if regions else usual
             for turn, (entry, run) in enumerate(entries.items()):
                 some = made[(number + turn) % 3 :: 9 if self.short else 3]
                 source = f"estimates, {form}"

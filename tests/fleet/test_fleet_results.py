@@ -182,6 +182,25 @@ def test_what_follows_a_line_break_without_quotes_names_no_system(tmp_path, row)
     np.testing.assert_array_equal(found.dc_capacity_kw[[0, 2]], [5.0, 7.0])
 
 
+@pytest.mark.parametrize("row", ["b,190,21,6\n5,F2", "b,190,21,\n,F2", "b,190,21,6\n\n5\n4,F2"])
+def test_a_line_break_without_quotes_in_the_last_number_keeps_the_public_columns(tmp_path, row):
+    path = tmp_path / "e.csv"
+    path.write_text(f"{HEADER},feeder\na,180,20,5,F1\n{row}\nc,200,22,7,F3\n")
+    found = read_fleet(path, keys=["feeder"])
+    assert found.system_ids == ("a", "b", "c")
+    assert found.keys["feeder"].tolist() == ["F1", "F2", "F3"]
+    np.testing.assert_array_equal(found.dc_capacity_kw[[0, 2]], [5.0, 7.0])
+
+
+@pytest.mark.parametrize("row", ["b,19\n0,21,6", "b,190,2\n1,6", "b,190"])
+def test_a_row_of_private_numbers_alone_is_never_taken_for_the_rest_of_another(tmp_path, row):
+    path = tmp_path / "e.csv"
+    path.write_text(f"{HEADER},feeder\n{row}\nc,200,22,7\nd,210,23,8,F4\n")
+    found = read_fleet(path)
+    assert found.system_ids[-2:] == ("c", "d")
+    np.testing.assert_array_equal(found.dc_capacity_kw[-2:], [7.0, 8.0])
+
+
 # Two cells of a row with both separators and line breaks may hold another row: a note is alone.
 TORN = ("1,2", '1,"2', '"1,2', '",')
 NOTES = ('"see\ntime,note\nbelow"', '"see\nbelow,x"', '"a, b\nc\nd, e, ""f"" g"')

@@ -522,7 +522,7 @@ def _whole_rows(
     begun = np.asarray(pc.count_substring(lines, separator), dtype=np.int64) + 1
     further = begun.copy()
     has_quote = np.asarray(pc.match_substring(lines, '"'), dtype=bool)
-    heads = has_quote if private is None else has_quote | (begun <= private[1])
+    heads = has_quote if private is None else has_quote | (begun < width)
     if not heads.any():
         return lines
     texts = lines.to_pylist()
@@ -551,8 +551,18 @@ def _whole_rows(
             if has_quote[at - 1]:
                 is_open = last_opens.search(texts[at - 1])
                 end = at
-        while not has_quote[begin] and found < width and at < len(texts):
-            if has_quote[at] or further[at] >= width:
+        if private is not None and not has_quote[begin] and begun[begin] > private[1]:
+            # its private cells are all there: what follows can only bring its public ones
+            while at < len(texts) and begun[at] == 1 and not has_quote[at]:
+                at += 1
+            lacking = width - int(begun[begin])
+            remains = at < len(texts) and not has_quote[at] and begun[at] <= private[1]
+            if remains and begun[at] == lacking + 1:
+                texts[begin] += separator + texts[at].split(separator, 1)[1]
+                kept[at], end = False, at + 1
+            continue
+        while private is not None and not has_quote[begin] and found < width and at < len(texts):
+            if has_quote[at] or begun[at] > private[1]:
                 break
             found += int(further[at]) - 1
             at += 1
