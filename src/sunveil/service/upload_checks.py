@@ -15,9 +15,8 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from sunveil.errors import MeterError, ParameterError, SunveilError
-from sunveil.fleet.duckdb_reader import system_names
+from sunveil.fleet.duckdb_reader import raws_of, system_names
 from sunveil.fleet.file_layouts import FileLayout, FleetSource, iter_file_systems, look_at
-from sunveil.fleet.open import raws_of
 from sunveil.fleet.systems_table import SystemTable, read_systems
 from sunveil.meters.build_record import RawSystem
 from sunveil.meters.file_types import ENDINGS, READABLE, FileKind, kind_of

@@ -20,8 +20,8 @@ from sunveil.estimates.estimate_text import (
 )
 from sunveil.estimates.estimates_table import Estimate
 from sunveil.estimates.read_write import read_assumptions
+from sunveil.fleet.duckdb_reader import raws_of
 from sunveil.fleet.file_layouts import FileLayout, FleetSource, iter_file_systems, look_at
-from sunveil.fleet.open import raws_of
 from sunveil.fleet.systems_table import SystemTable
 from sunveil.inference.fleet_part import SiteSkies
 from sunveil.meters.reading_options import MeterOptions
