@@ -10,10 +10,11 @@ import pytest
 from fleet_folders import PLACES, PLANES, contents, estimates_of, long_frame, refusals_of
 
 from sunveil.estimates.read_write import read_fleet
+from sunveil.fleet.open import open_fleet
 from sunveil.inference import infer_fleet
 from sunveil.inference.infer import infer
 from sunveil.meters import MeterOptions
-from sunveil.releases.fleet_releases import open_fleet
+from sunveil.releases.fleet_releases import SystemsToRelease
 
 # One part per system, where a layout lets a part be so small.
 SMALL = {"part_rows": 1}
@@ -134,8 +135,12 @@ def test_a_system_has_one_name_whatever_type_its_files_give_it(
     assert found.system_ids == ("7", "8")
     assert np.isfinite(found.dc_capacity_kw).all(), refusals_of(tmp_path / "out")
     with open_fleet(
-        tmp_path / "fleet", tmp_path / "s.csv", reading=MeterOptions(**settings), workers=1
-    ) as held:
+        tmp_path / "fleet",
+        tmp_path / "s.csv",
+        reading=MeterOptions(**settings, cleaning="each"),
+        workers=1,
+    ) as fleet:
+        held = SystemsToRelease.of(fleet)
         assert (list(held.about()), held.refused) == (["7", "8"], ())
 
 
