@@ -7,7 +7,7 @@ import os
 import shutil
 import tempfile
 from abc import ABC, abstractmethod
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -31,7 +31,14 @@ from sunveil.fleet.duckdb_reader import (
     sound_files,
     system_names,
 )
-from sunveil.fleet.file_layouts import Columns, FileLayout, iter_file_systems, look_at, named
+from sunveil.fleet.file_layouts import (
+    Columns,
+    FileLayout,
+    FileSystem,
+    iter_file_systems,
+    look_at,
+    named,
+)
 from sunveil.fleet.gather import gather, gathered_files, not_gathered
 from sunveil.fleet.run_context import FleetJob, RunContext, check_clocks
 from sunveil.fleet.run_plan import (
@@ -45,7 +52,7 @@ from sunveil.fleet.run_plan import (
     run_settings,
 )
 from sunveil.fleet.survey import Survey
-from sunveil.fleet.systems_table import read_systems
+from sunveil.fleet.systems_table import SystemTable, read_systems
 from sunveil.grids import SIZE
 from sunveil.household_keys import key_of
 from sunveil.meters.build_record import RawSystem, to_record
@@ -460,6 +467,36 @@ def _folder(work: Path | None) -> Iterator[Path]:
         finally:
             if not needed:
                 shutil.rmtree(work, ignore_errors=True)
+
+
+def some_records(
+    paths: Sequence[Path],
+    columns: Columns,
+    table: SystemTable,
+    names: Collection[str] | None = None,
+    *,
+    options: MeterOptions,
+) -> Iterator[tuple[str | None, Record | RefusedSystem]]:
+    """Yield some systems of files by name, as inference reads them, and files that cannot be read.
+
+    A system that the table does not know is read as the options say; without names, files give all.
+    """
+    found: Iterable[FileSystem | RefusedSystem]
+    if columns.layout is FileLayout.FILES:
+        found = iter_file_systems(paths, options)
+    else:
+        read = raws_of(paths, columns, sorted(names or ()), gathered=False)
+        found = ((name, raw, options) for name, raw in read)
+    places = table.numbers
+    for each in found:
+        if isinstance(each, RefusedSystem):
+            yield None, each
+        elif names is None or each[0] in names:
+            name, raw, own = each
+            if name in places:
+                yield name, table.settled(places[name], raw, own)
+            else:
+                yield name, settle(raw, own, name=name)
 
 
 def settle_each(

@@ -89,10 +89,10 @@ class RunContext:
         """The centres of the weather cells."""
         return [cell.site for cell in self.cells.cells]
 
-    @cached_property
+    @property
     def place(self) -> dict[str, int]:
         """The number of each system by its name."""
-        return {name: number for number, name in enumerate(self.names)}
+        return self.systems.numbers
 
     @cached_property
     def refused(self) -> frozenset[str]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from functools import cache
+from functools import cache, cached_property
 from pathlib import Path
 from typing import Any
 
@@ -94,7 +94,7 @@ _DEFAULTS = MeterOptions()
 Settle = Callable[..., Record | RefusedSystem]
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@dataclass(frozen=True, eq=False)
 class SystemTable:
     """Where the systems are, in the order of their names: public."""
 
@@ -114,6 +114,11 @@ class SystemTable:
 
     def __len__(self) -> int:
         return len(self.ids)
+
+    @cached_property
+    def numbers(self) -> dict[str, int]:
+        """The number of each system by its name."""
+        return {name: number for number, name in enumerate(self.ids.to_pylist())}
 
     def places(self, numbers: NDArray[np.int32]) -> Places:
         """Return where some systems stand."""
