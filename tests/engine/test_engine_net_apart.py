@@ -7,7 +7,7 @@ from net_makers import cells_of, load_of
 from sunveil.engine.net_fit import fit_net
 from sunveil.engine.net_meters import NetHours, household_of, tell_apart
 from sunveil.engine.shading import PreparedSky
-from sunveil.estimates.household_load import HOURS
+from sunveil.estimates.planes_and_intervals import HOURS
 from sunveil.site import Array
 
 

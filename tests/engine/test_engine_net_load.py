@@ -6,7 +6,7 @@ from net_makers import cells_of, load_of
 
 from sunveil.engine.net_load import CELLS, load_cells, load_from, night_loads
 from sunveil.engine.shading import PreparedSky
-from sunveil.estimates.household_load import HOURS
+from sunveil.estimates.planes_and_intervals import HOURS
 
 
 def test_cells_follow_the_clock_people_live_by(prepared: PreparedSky) -> None:

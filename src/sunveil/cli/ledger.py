@@ -15,11 +15,10 @@ from sunveil.cli._text import aligned, printable
 from sunveil.errors import SourceError
 
 if TYPE_CHECKING:
-    from sunveil.ledger.analyst_shares import AnalystShare
     from sunveil.ledger.hash_chain import Entry, HighWaterMark
     from sunveil.ledger.ledger import Ledger
     from sunveil.ledger.promises import Dataset
-    from sunveil.ledger.statements import LedgerStatement
+    from sunveil.ledger.statements import AnalystShare, LedgerStatement
     from sunveil.ledger.verify_chain import Verdict
 
 ledger_option = click.option(

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from sunveil.engine.first_and_last_light import saving_days, saving_rule
 from sunveil.engine.shading import PreparedSky
-from sunveil.estimates.household_load import HOURS, SEASONS
+from sunveil.estimates.planes_and_intervals import HOURS, SEASONS
 from sunveil.site import DAY, Array
 
 CELLS = HOURS * len(SEASONS)

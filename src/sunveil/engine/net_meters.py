@@ -109,14 +109,16 @@ from sunveil.estimates.flags_and_quality import (
     Flag,
     flag_bits,
 )
-from sunveil.estimates.household_load import HOURS, SEASONS, HouseholdEstimate
 from sunveil.estimates.inference_options import Clock, InferOptions
 from sunveil.estimates.planes_and_intervals import (
     DECLARED,
     FEWEST_READINGS,
+    HOURS,
+    SEASONS,
     ClockHypothesis,
     DaylightSaving,
     FoundClock,
+    HouseholdEstimate,
 )
 from sunveil.grids import Places, as_placed
 from sunveil.meters.record import SHORT_INTERVAL

@@ -6,11 +6,14 @@ import datetime as dt
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
-from sunveil.estimates.estimates_table import Estimate
 from sunveil.estimates.flags_and_quality import Flag
 from sunveil.estimates.intervals_and_rounding import Interval
 from sunveil.estimates.planes_and_intervals import PlaneEstimate, TrackerEstimate, YearEstimate
+
+if TYPE_CHECKING:
+    from sunveil.estimates.estimates_table import Estimate
 
 WHOLE_CIRCLE = 360.0
 
