@@ -31,7 +31,6 @@ ledger_option = click.option(
     help="Ledger: a file, or a postgresql:// URL.",
 )
 
-
 json_option = click.option("--json", "as_json", is_flag=True, help="Print JSON instead of a table.")
 
 
@@ -341,7 +340,6 @@ def _sign(dataset: Dataset) -> str:
 
 # The exit code of a verification that found something.
 FAULTY = 1
-
 
 dataset_option = click.option(
     "--dataset", "name", metavar="NAME", help="Only this dataset; all datasets if not given."

@@ -148,7 +148,6 @@ PRIVACY = Group(
     ),
 )
 
-
 UNRECORDED = (
     "NOTHING WAS RECORDED: no ledger counts what these releases spend. Each system's release costs"
     " it ε = {epsilon:g}; releasing the same system again adds to that."
@@ -327,15 +326,12 @@ def _as_table(found: Sequence[Release]) -> str:
 
 PRIVATE = "PRIVATE TO THE CURATOR: drawn from meter readings; do not publish it or pass it on."
 
-
 PUBLIC = (
     "Public: drawn from simulated systems alone, whose physics is the inference's own; real systems"
     " err by more where ε is large, as release says."
 )
 
-
 SIMULATED_PLACE = (39.74, -105.17)
-
 
 KNOWN = Group(
     "Method",

@@ -191,15 +191,11 @@ def simulate_command(
 
 CITY = "Denver"
 
-
 YEAR = 2019
-
 
 SKY_MINUTES = 10
 
-
 PROMISED, PUBLISHED = 2.0, 1.0
-
 
 # From this many systems on, the last three show what real records suffer from.
 FEWEST_WITH_FAULTS = 6

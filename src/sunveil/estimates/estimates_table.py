@@ -208,14 +208,11 @@ KINDS: dict[str, Column[Any]] = {
     name: each for name, each in vars(_Columns).items() if isinstance(each, Column)
 }
 
-
 # The columns of a file in their order, and nothing else but the public keys behind them.
 ESTIMATES = tuple(str(each.stored_as) for each in KINDS.values() if each.stored_as)
 
-
 # Columns that only a table of systems can fill.
 _PLACES = ("latitude", "longitude")
-
 
 # Columns of lists, which a table to look at does without.
 _NESTED = ("planes", "tracker", "household_load", "skyline", "years", "clock_steps")
@@ -688,13 +685,10 @@ REFUSED = pa.schema(
     ]
 )
 
-
 # Whether the table of systems names a refused one.
 IN_SYSTEMS = "in_systems"
 
-
 RESERVED = frozenset((*ESTIMATES, *REFUSED.names, IN_SYSTEMS))
-
 
 # What is inferred from readings, which divides no fleet in public.
 PRIVATE = frozenset(ESTIMATES) - {"system_id", *_PLACES}

@@ -22,10 +22,8 @@ if TYPE_CHECKING:
 # Marks of quality, told by their form and not by a colour alone.
 _MARKS = {Quality.GOOD: "●", Quality.FAIR: "◐", Quality.POOR: "○"}
 
-
 # What the rows say already.
 _IN_ROWS = (Flag.TWO_PLANES, Flag.TRACKER)
-
 
 _CELL = "text-align:left;padding:.15em .9em .15em 0;vertical-align:top;background:none;border:0"
 
@@ -79,15 +77,12 @@ def _rows(estimate: Estimate) -> list[tuple[str, str]]:
 
 WATTS = 1000.0
 
-
 # Faiman's constants on an open rack. [W/m²/K, W s/m³/K]
 U0, U1 = 25.0, 6.84
-
 
 # The tilt at which a tracker's modules stand on average, for the share of diffuse light that glass
 # lets through: it hardly changes with it. [degrees]
 TRACKER_TILT = 30.0
-
 
 _PVWATTS_LOSSES = (
     "soiling",
@@ -200,13 +195,10 @@ def _losses(losses: Losses) -> dict[str, float]:
 # PVWatts' numbers of how modules are mounted.
 RACK, ROOF, TRACKER, BACKTRACKER = 0, 1, 2, 3
 
-
 STANDARD = 0
-
 
 # Of fixed modules, PVWatts takes the ratio and does nothing with it.
 USUAL_GCR = 0.4
-
 
 # What PVWatts accepts. [%]
 LOSSES, EFFICIENCIES = (-5.0, 99.0), (90.0, 99.5)

@@ -35,13 +35,10 @@ if TYPE_CHECKING:
 # What is enough for an inference.
 FEWEST_READINGS = 60
 
-
 _HOUR = 3600
-
 
 # Offsets of labels, or no larger. [minutes]
 SMALL_MINUTES = 30.0
-
 
 # A clock is moved this far only if its zone is that of the place. [minutes]
 FAR_MINUTES = 120.0
@@ -111,14 +108,11 @@ class FoundClock:
 # Patches of sky. [degrees]
 AZIMUTH_STEP = 12.0
 
-
 COLUMNS = round(360.0 / AZIMUTH_STEP)
-
 
 # A capacity that may be so many times as large as it may be is not known at all: the vaguest of a
 # real winter, 18 dark days in Utrecht, is four times. [factor]
 VAGUEST = 30.0
-
 
 _EPOCH = dt.date(1970, 1, 1)
 
@@ -335,7 +329,6 @@ def match_planes(
 
 # The quarters of a year that a load is told by: December to February, and so on.
 SEASONS = ("dec-feb", "mar-may", "jun-aug", "sep-nov")
-
 
 HOURS = 24
 

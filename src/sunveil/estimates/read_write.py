@@ -26,7 +26,6 @@ from sunveil.site import SkyModel
 
 RUN = "run.json"
 
-
 SUMMARY = "summary.json"
 
 
@@ -40,20 +39,15 @@ def table_keys(column: pa.ChunkedArray, name: str, where: str) -> list[str | Non
 
 _VALUES = ("surface_azimuth", "surface_tilt", "dc_capacity_kw")
 
-
 _COLUMNS = ("system_id", *_VALUES)
-
 
 # What not every file has.
 _PLANES, _TRACKER, _FLAGS = "planes", "tracker", "flags"
 
-
 # What modules stand on. A system of which that is not known has the place behind them.
 MOUNTS = ("one plane", "two planes", "tracker")
 
-
 _PLANE_NUMBERS = ("surface_azimuth", "surface_tilt", "share")
-
 
 _UNTOLD = Flag.NOT_ONE_PLANE.value
 

@@ -70,23 +70,18 @@ def parquet(paths: Iterable[Path | str], *, hive: bool = False) -> str:
 # What reading a damaged file raises.
 DAMAGE = (duckdb.Error, pa.ArrowException, OSError)
 
-
 # Rows of a batch: large enough to cost little each, small enough to stay in the processor's cache
 # from DuckDB's hands to ours.
 _BATCH = 131_072
 
-
 # The same of lists, each of which is a system.
 _BATCH_LISTS = 1_000_000
-
 
 # Blank stamps.
 NO_TIME = np.iinfo(np.int64).min
 
-
 # Stamps before 1980 and after 2100 are no readings of PV systems. [s since 1970]
 EARLIEST, LATEST = 315_532_800, 4_133_980_800
-
 
 Rows = tuple[NDArray[np.uint64], NDArray[np.int64], NDArray[np.float32]]
 
@@ -229,7 +224,6 @@ def _values(column: Any) -> NDArray[np.float32]:
 
 # Stamps, readings, numbers of rows and, where it is counted apart, what was taken from the grid.
 RowsOfSystem = tuple[NDArray[np.int64], Array, NDArray[np.int64], Array | None]
-
 
 # So many systems are read anew at a time.
 _AT_ONCE = 64

@@ -134,7 +134,6 @@ class RunContext:
 
 _open: dict[tuple[str, str], RunContext] = {}
 
-
 _lock = threading.Lock()
 
 

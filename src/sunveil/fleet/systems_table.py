@@ -69,26 +69,19 @@ SYSTEM_NAMES = (
     "meter",
 )
 
-
 _LATITUDES = ("latitude", "lat")
-
 
 _LONGITUDES = ("longitude", "lon", "lng", "long")
 
-
 _ALTITUDES = ("altitude", "altitude_m", "elevation", "elevation_m")
 
-
 _ZONES = ("timezone", "time_zone", "tz")
-
 
 # What a meter reads: generation, or generation less a household's load. Not meter, the column of
 # serial numbers.
 _METERING, _GENERATION, _NET = "metering", "generation", "net"
 
-
 _DEFAULTS = MeterOptions()
-
 
 # Makes the record of a system, named, or says why there is none.
 Settle = Callable[..., Record | RefusedSystem]

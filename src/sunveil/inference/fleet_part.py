@@ -60,7 +60,6 @@ if TYPE_CHECKING:
 # Skies of a site that are kept, a few megabytes each.
 KEPT = 8
 
-
 Span = tuple["pd.Timestamp", "pd.Timestamp"]
 
 

@@ -34,9 +34,7 @@ from sunveil.meters.reading_options import MeterOptions
 
 PAGE = "summary.html"
 
-
 _WORK = ".work"
-
 
 README = """\
 # Estimates of a fleet: private

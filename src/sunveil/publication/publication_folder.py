@@ -101,23 +101,18 @@ def _angle(degrees: float) -> dict[str, Any]:
 
 Draw = Callable[["Figure"], None]
 
-
 # Frictionless' words for what a column holds, and pandas' for the same with gaps.
 KINDS = {"string": "string", "integer": "Int64", "number": "Float64", "array": "object"}
 
-
 # Lists are of planes. CSV has no lists: a flat table beside it has a row for each.
 PLANES_TYPE = "STRUCT(surface_azimuth DOUBLE, surface_tilt DOUBLE, share DOUBLE)[]"
-
 
 MEDIA = {
     "csv": "text/csv",
     "parquet": "application/vnd.apache.parquet",
 }
 
-
 _NAME = re.compile(r"[a-z0-9][a-z0-9._-]*")
-
 
 _SIZE = (6.4, 4.2)
 
@@ -420,15 +415,12 @@ def published_fleet(publication: Publication) -> PublishedFleet:
 # spreadsheets take for the first.
 PATTERN = r"^'*[=+\-@\t\r\n＝＋－＠]"
 
-
 SAID = (
     "Texts that a spreadsheet would take for a formula (they begin with =, +, -, @, a tab or a line"
     " break) have an apostrophe before them in CSV files, and only there."
 )
 
-
 _DANGEROUS = re.compile(PATTERN)
-
 
 _DEFUSED = re.compile(r"^'+[=+\-@\t\r\n＝＋－＠]")
 

@@ -41,7 +41,6 @@ PROOFS = {
     "exponential": "docs/proofs/exponential.md",
 }
 
-
 # Called with how many systems are done, and of how many.
 OnProgress = Callable[[int, int], None]
 
