@@ -35,6 +35,8 @@ if TYPE_CHECKING:
         PlaneEstimate,
         TrackerEstimate,
     )
+    from sunveil.estimates.read_write import read_estimates
+    from sunveil.fleet.open import open_fleet
     from sunveil.inference.fleet_run import infer_fleet
     from sunveil.inference.infer import infer, infer_frame, infer_record, separate
     from sunveil.meters.read_files import read_meters
@@ -86,6 +88,8 @@ __all__ = [
     "infer_fleet",
     "infer_frame",
     "infer_record",
+    "open_fleet",
+    "read_estimates",
     "read_meters",
     "release",
     "separate",
@@ -119,6 +123,8 @@ __getattr__ = lazy_names(
             "PlaneEstimate",
             "TrackerEstimate",
         ),
+        "sunveil.estimates.read_write": ("read_estimates",),
+        "sunveil.fleet.open": ("open_fleet",),
         "sunveil.inference.infer": (
             "infer",
             "infer_frame",
