@@ -490,13 +490,6 @@ def compile_kernels(say: Callable[[str], None] | None = None, *, net: bool = Tru
 
     Two made-up systems are inferred, one of them with a wrong clock, one also behind a net meter,
     and two planes are modelled.
-
-    Parameters
-    ----------
-    say
-        Told :data:`NOTICE` when it takes long, which means that kernels are really compiled.
-    net
-        Whether there are net meters, whose kernels take as long again.
     """
     timer = threading.Timer(_PATIENCE, say or (lambda _: None), (NOTICE,))
     timer.daemon = True

@@ -213,25 +213,13 @@ ENGINES = ("local", "dask")
 
 @dataclass(frozen=True, slots=True)
 class FleetResult:
-    """What a run came to.
+    """What a run came to."""
 
-    Parameters
-    ----------
-    folder
-        Where it is written.
-    inferred, refused
-        How many systems have an estimate, and how many have a reason instead.
-    parts
-        How many parts the estimates are written in.
-    resumed
-        How many of these an earlier run had done.
-    """
-
-    folder: Path
-    inferred: int
+    folder: Path  # where it is written
+    inferred: int  # how many systems have an estimate, and how many have a reason instead
     refused: int
-    parts: int
-    resumed: int = 0
+    parts: int  # how many parts the estimates are written in
+    resumed: int = 0  # how many of these an earlier run had done
 
     def __post_init__(self) -> None:
         check_fields(self)

@@ -367,13 +367,7 @@ def _from_arrow(readings: Any, times: Any) -> pd.Series[Any]:
 
 
 def frame_of(readings: Any) -> pd.DataFrame:
-    """Return a frame of pandas, or of anything that speaks Arrow, as pandas' own.
-
-    Parameters
-    ----------
-    readings
-        The frame.
-    """
+    """Return a frame of pandas, or of anything that speaks Arrow, as pandas' own."""
     if isinstance(readings, pd.DataFrame):
         return readings
     if hasattr(readings, "__arrow_c_stream__") and not isinstance(readings, pd.Series):

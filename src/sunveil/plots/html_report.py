@@ -85,22 +85,12 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Case:
-    """One system of a report: private data.
+    """One system of a report: private data."""
 
-    Parameters
-    ----------
-    truth
-        What is true of it, where that is known.
-    record, weather
-        What the estimate was inferred from.
-    estimate
-        The estimate.
-    """
-
-    truth: SystemTruth | None
-    record: Record
+    truth: SystemTruth | None  # what is true of it, where that is known
+    record: Record  # what the estimate was inferred from
     weather: Weather
-    estimate: Estimate
+    estimate: Estimate  # the estimate
 
     def __post_init__(self) -> None:
         check_fields(self)

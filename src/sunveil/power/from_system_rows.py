@@ -202,19 +202,7 @@ def unmix(
     replicates: int = 12,
     seed: int = 0,
 ) -> list[Shares]:
-    """Return the shares of a fleet along every axis, from one release of each of its systems.
-
-    Parameters
-    ----------
-    places
-        Where each release lies: one row per system, one column per axis.
-    window
-        The mechanism that drew them.
-    groups
-        For every axis, the group of each of its values, counted from 0.
-    replicates, seed
-        How many fleets the errors are found from, by simulation.
-    """
+    """Return the shares of a fleet along every axis, from one release of each of its systems."""
     cells = _cells(window)
     _check(places, window, groups)
     found, law = _likeliest(_seen(places, cells), window)

@@ -47,22 +47,12 @@ OnProgress = Callable[[int, int], None]
 
 @dataclass(frozen=True, slots=True)
 class ReleaseTerms:
-    """What is asked of every system; :meth:`of` refuses what cannot be asked.
+    """What is asked of every system; :meth:`of` refuses what cannot be asked."""
 
-    Parameters
-    ----------
-    unit, epsilon
-        What each release protects, and what it costs.
-    mechanism
-        The name under which the mechanism is charged.
-    choices
-        The public choices.
-    """
-
-    unit: Unit
+    unit: Unit  # what each release protects, and what it costs
     epsilon: float
-    mechanism: str
-    choices: Choices
+    mechanism: str  # the name under which the mechanism is charged
+    choices: Choices  # the public choices
 
     def __post_init__(self) -> None:
         check_fields(self)

@@ -82,13 +82,6 @@ def utility_curves(
 ) -> list[Curve]:
     """Return the expected errors of every unit and mechanism, averaged over systems.
 
-    Parameters
-    ----------
-    systems
-        The systems.
-    epsilons
-        Where to compute them.
-
     Privacy
     -------
     None: curves of real records are for the curator alone. Those of simulated systems are public.
