@@ -8,7 +8,11 @@ from sunveil.engine import infer_generation
 from sunveil.engine.clear_days import (
     BACKGROUND,
     DULL,
+    FEWEST_SMOOTH,
     HIDDEN_TILT,
+    SMOGGIER_THAN_SUMMER,
+    SMOGGY,
+    dull_winters,
     find_clear_days,
 )
 from sunveil.engine.coarse_search import lay_out, modelled_power, padded
@@ -165,6 +169,24 @@ def test_smooth_days_are_counted_by_season(prepared, model, days, smoggy):
     assert weigh(model, prepared).smooth[0].tolist() == [winter, 0, summer, 0]
     dull = np.count_nonzero((season > 0.5) & (np.arange(len(days)) % 3 != 0))
     assert weigh(smoggy, prepared).smooth[0].tolist() == [winter, dull, summer, 0]
+
+
+@pytest.mark.parametrize(
+    ("counts", "smog"),
+    [
+        ((100, 60, 100, 10), True),
+        ((100, 60, 100, 55), False),  # summers are as dull
+        ((100, 20, 100, 0), False),
+        ((0, 0, 0, 0), False),
+        ((FEWEST_SMOOTH, FEWEST_SMOOTH, 100, 0), True),
+        ((FEWEST_SMOOTH - 1, FEWEST_SMOOTH - 1, 100, 0), False),
+        ((1000, round(1000 * SMOGGY), 0, 0), True),
+        ((1000, round(1000 * SMOGGY) - 1, 0, 0), False),
+        ((100, 80, 100, round(80 - 100 * SMOGGIER_THAN_SUMMER) + 1), False),
+    ],
+)
+def test_smog_is_many_dull_days_of_winter_and_not_of_summer(counts, smog):
+    assert dull_winters(np.array([counts]))[0] == smog
 
 
 def test_smog_makes_a_tilt_steeper_at_most(denver, prepared, model, smoggy):
