@@ -31,10 +31,7 @@ from sunveil.estimates.planes_and_intervals import ClockStep, DaylightSaving
 from sunveil.meters import Label
 from sunveil.site import Losses, Plane
 
-STEPS = (
-    ClockStep(datetime.date(2019, 10, 27), 0.0),
-    ClockStep(datetime.date(2020, 1, 1), -90.0),
-)
+STEPS = (ClockStep(datetime.date(2019, 10, 27), 0.0), ClockStep(datetime.date(2020, 1, 1), -90.0))
 
 
 @pytest.fixture
@@ -218,11 +215,7 @@ EAST = PlaneEstimate(
     capacity_interval=Interval(3.0, 3.5),
 )
 WEST = replace(
-    EAST,
-    surface_azimuth=271.0,
-    surface_tilt=30.0,
-    share=0.4,
-    share_interval=Interval(0.35, 0.45),
+    EAST, surface_azimuth=271.0, surface_tilt=30.0, share=0.4, share_interval=Interval(0.35, 0.45)
 )
 TRACKER = TrackerEstimate(
     axis_azimuth=178.0,

@@ -234,12 +234,7 @@ def test_groups_hold_these_days_together(group, first, last):
 def test_a_year_has_its_groups():
     days = np.arange(number(date(2019, 1, 1)), number(date(2020, 1, 1)))
     counts = {group: len(set(group_of(days, group))) for group in DayGroup}
-    assert counts == {
-        DayGroup.DAY: 365,
-        DayGroup.WEEK: 53,
-        DayGroup.MONTH: 12,
-        DayGroup.QUARTER: 4,
-    }
+    assert counts == {DayGroup.DAY: 365, DayGroup.WEEK: 53, DayGroup.MONTH: 12, DayGroup.QUARTER: 4}
 
 
 def test_correlation_is_numpys_row_by_row():
@@ -277,9 +272,7 @@ def test_a_meter_that_sleeps_at_night_has_whole_days(flat_record, clear):
     _, _, whole = whole_days(flat_record, clear)
     awake = sky_at(clear, flat_record.middles).sun[:, 2] > 0.0
     sleepy = replace(
-        flat_record,
-        times=flat_record.times[awake],
-        power_kw=flat_record.power_kw[awake],
+        flat_record, times=flat_record.times[awake], power_kw=flat_record.power_kw[awake]
     )
     days, _, power = whole_days(sleepy, clear)
     assert len(days) == len(whole)
