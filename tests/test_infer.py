@@ -390,7 +390,7 @@ def test_one_system_gives_the_last_digit_of_the_fleets_row(tmp_path):
     fleet, systems = tmp_path / "fleet", tmp_path / "systems.csv"
     place = {"latitude": 39.74, "longitude": -104.99, "altitude": 1609.0}
     systems.write_text("latitude,longitude,altitude\n39.74,-104.99,1609\n")
-    options = "--systems 6 --two-planes 0.5 --seed 3 --sites".split()
+    options = ["--systems", "6", "--two-planes", "0.5", "--seed", "3", "--sites"]
     assert main(["simulate", "--out", str(fleet), *options, str(systems)]) == 0
     # a fleet is inferred at the centres of cells, and turned to each place: here they are one
     simulated = pd.read_parquet(fleet / "systems.parquet")
