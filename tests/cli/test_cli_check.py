@@ -90,17 +90,6 @@ def test_a_report_of_ones_own_file_is_written_beside_the_table(
     assert stat.S_IMODE(page.stat().st_mode) == 0o600
 
 
-def test_a_report_that_cannot_be_written_is_refused_before_any_work(
-    sunveil, one_system, place, tmp_path
-):
-    said = sunveil("infer", one_system, *place, "--report", tmp_path / "no" / "out.html")
-    assert said.code == 2
-    assert "--report" in said.err
-    assert "folder that does not exist" in said.err
-    fleet = sunveil("infer", one_system, "--systems", "x.csv", "--report", "r.html", "--out", "o")
-    assert "summary.html" in fleet.err
-
-
 def test_tables_are_tinted_by_what_their_cells_say():
     plain = "system  quality\n------  -------\na       good\nb       poor     good deal\n"
     shown = tinted(plain)

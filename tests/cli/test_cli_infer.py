@@ -201,37 +201,6 @@ def test_what_was_told_apart_is_written_for_its_owner(sunveil, home, place, tmp_
     assert (text["generation_kw"] <= text["generation_high_kw"]).all()
 
 
-@pytest.mark.parametrize(
-    ("more", "words"),
-    [
-        (["--separated", "apart.csv"], "--separated is for net meters, and system south reads"),
-        (["--separated", "apart.xlsx"], "apart.xlsx must end with .csv or .parquet"),
-        (["--separated", "gone/apart.csv"], "in a folder that does not exist"),
-        (["--separated", "apart.csv", "--systems", "s.csv"], "--separated is for one system"),
-        (
-            ["--net", "--method", "paper"],
-            "needs the generation alone: set option `method` to default",
-        ),
-    ],
-)
-def test_what_cannot_be_told_apart_is_refused(
-    sunveil, one_system, home, place, tmp_path, monkeypatch, more, words
-):
-    monkeypatch.chdir(tmp_path)
-    meters = home[0] if "--net" in more else one_system
-    said = sunveil("infer", meters, *place, *more)
-    assert said.code == 2
-    assert words in said.err
-    assert list(tmp_path.iterdir()) == []
-
-
-def test_several_systems_are_not_told_apart_in_one_file(sunveil, three_systems, place, tmp_path):
-    said = sunveil("infer", three_systems, *place, "--net", "--separated", tmp_path / "apart.csv")
-    assert said.code == 2
-    assert "--separated is of one system, and there are 3" in said.err
-    assert list(tmp_path.iterdir()) == []
-
-
 def test_the_inverter_s_efficiency_sets_the_capacity(sunveil, one_system, place):
     usual, ideal = (
         json.loads(sunveil("infer", one_system, *place, "--json", *more).out)[0]

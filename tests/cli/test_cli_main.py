@@ -17,10 +17,9 @@ import sunveil as package
 from sunveil._files import progress
 from sunveil.cli import Commands, cli, main
 from sunveil.cli import infer as infer_options
-from sunveil.cli._options import NO_OPTION
 from sunveil.engine import Clock
 from sunveil.estimates.inference_options import DayGroup, Method
-from sunveil.meters import Duplicates, Label, MeterOptions, Unit, UnitSwitch
+from sunveil.meters import Duplicates, Label, Unit, UnitSwitch
 from sunveil.meters.reading_options import Register
 
 SUNVEIL = (sys.executable, "-m", "sunveil")
@@ -89,12 +88,6 @@ def test_help_shows_every_command_with_what_it_does(sunveil):
     assert [name for name, _ in told] == sorted(cli.commands)
     for name, does in told:
         assert " ".join(cli.commands[name].help.split()).startswith(does.rstrip("."))
-
-
-def test_an_unknown_command_is_named(sunveil):
-    said = sunveil("nonesuch")
-    assert (said.code, said.out) == (2, "")
-    assert said.err == "sunveil: no such command 'nonesuch'; see sunveil --help\n"
 
 
 def test_commands_can_be_added_and_taken_away():
@@ -195,15 +188,6 @@ def test_the_choices_are_the_library_s_own(option, kind, auto):
     expected = {member.value for member in kind} | ({"auto"} if auto else set())
     expected |= {"left", "right"} if kind is Label else set()
     assert set(choices(option)) == expected
-
-
-def test_every_field_of_the_meter_options_is_an_option():
-    # what the rules may look at is not a choice of the reader's but of what is done with it
-    # and a span stands in a schema only
-    fields = set(MeterOptions.__dataclass_fields__)
-    fields -= {"cleaning", "interval_minutes", "first", "last"}
-    assert fields == set(MeterOptions.__dataclass_fields__) - set(NO_OPTION)
-    assert fields <= {each.name for each in infer_options.infer_command.params}
 
 
 def test_the_defaults_are_the_library_s_own():

@@ -97,30 +97,6 @@ def test_what_is_refused_leaves_no_folder_and_no_charge(sunveil, ledger, fleet, 
     assert not list(tmp_path.glob(".*"))
 
 
-@pytest.mark.parametrize(
-    ("options", "words"),
-    [
-        (("--latitude", "39"), "--latitude is for one site"),
-        (("--mechanism", "paper"), "single releases"),
-        (("--delta", "0.1"), "one site at a time"),
-        (("--weather", "sky.csv"), "option `weather` of a fleet"),
-    ],
-)
-def test_options_that_a_fleet_does_not_take_are_refused(sunveil, fleet, options, words):
-    said = sunveil("release", *fleet, "--protect", "readings:1", "--epsilon", "1", *options)
-    assert said.code == 2
-    assert words in said.err
-
-
-def test_options_of_a_fleet_need_its_systems(sunveil, fleet, tmp_path):
-    said = sunveil("release", fleet[0], *PRIVATE, "--refused", tmp_path / "r.csv")
-    assert said.code == 2
-    assert "give its --systems" in said.err
-    said = sunveil("release", fleet[0], *PRIVATE)
-    assert said.code == 2
-    assert "--latitude" in said.err
-
-
 def test_rows_stand_and_new_systems_alone_are_charged(sunveil, ledger, fleet, tmp_path):
     readings, option, table = fleet
     head, *rows = table.read_text().splitlines()

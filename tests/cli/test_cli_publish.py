@@ -40,29 +40,20 @@ def left(sunveil, dataset: str) -> float:
     return json.loads(sunveil("dataset", "show", dataset, "--json").out)["remaining"]
 
 
-def test_a_dry_run_says_the_cost_and_the_errors_and_spends_nothing(sunveil, ledger, estimates):
-    said = sunveil(
-        "publish", "fleet", estimates, "--dataset", "homes", "--epsilon", "1", "--dry-run"
-    )
-    assert said.code == 0, said.err
-    assert said.out.startswith("It would cost 1; 2 is left before it.")
-    assert "total_kw" in said.out
-    assert left(sunveil, "homes") == 2.0
-
-
-def test_tables_are_written_with_everything_beside_them(sunveil, ledger, estimates, tmp_path):
+def test_tables_are_planned_and_then_written_with_everything_beside_them(
+    sunveil, ledger, estimates, tmp_path
+):
     fleet = ("publish", "fleet", estimates, "--dataset", "homes", "--epsilon", "1")
+    planned = sunveil(*fleet, "--dry-run")
+    assert planned.code == 0, planned.err
+    assert planned.out.startswith("It would cost 1; 2 is left before it.")
+    assert "total_kw" in planned.out
+    assert left(sunveil, "homes") == 2.0
     said = sunveil(*fleet, "--out", tmp_path / "a")
     assert said.code == 0, said.err
-    names = {path.name for path in (tmp_path / "a").iterdir()}
-    assert names >= {
-        "counts.csv",
-        "counts.parquet",
-        "datapackage.json",
-        "release-card.yaml",
-        "README.md",
-        "map-of-planes.png",
-        "map-of-planes.svg",
+    assert {path.name for path in (tmp_path / "a").iterdir()} >= {
+        *("counts.csv", "counts.parquet", "datapackage.json", "release-card.yaml", "README.md"),
+        *("map-of-planes.png", "map-of-planes.svg"),
     }
     assert left(sunveil, "homes") == 1.0
     again = sunveil(*fleet, "--out", tmp_path / "b")
@@ -73,15 +64,10 @@ def test_tables_are_written_with_everything_beside_them(sunveil, ledger, estimat
     assert sunveil("ledger", "verify").code == 0
 
 
-def test_groups_need_their_keys_in_advance(sunveil, ledger, estimates, tmp_path):
+def test_groups_are_those_whose_keys_are_given_in_advance(sunveil, ledger, estimates, tmp_path):
     fleet = ("publish", "fleet", estimates, "--dataset", "homes", "--epsilon", "1")
-    bad = sunveil(*fleet, "--key", "feeder", "--keys", "F1", "--out", tmp_path / "a")
-    assert bad.code == 2
-    assert "F2" in bad.err
-    assert left(sunveil, "homes") == 2.0
-    assert not (tmp_path / "a").exists()
-    good = sunveil(*fleet, "--key", "feeder", "--keys", "F1, F2, F3", "--out", tmp_path / "a")
-    assert good.code == 0, good.err
+    said = sunveil(*fleet, "--key", "feeder", "--keys", "F1, F2, F3", "--out", tmp_path / "a")
+    assert said.code == 0, said.err
     assert (tmp_path / "a" / "totals.csv").read_text().count("\n") == 4
 
 
@@ -96,51 +82,6 @@ def test_rows_of_systems_are_charged_to_each(sunveil, ledger, three_systems, pla
     assert not any(name in text for name in ("east", "south", "west"))
     assert (tmp_path / "rows" / "systems.orange-button.json").exists()
     assert left(sunveil, "days") == 1.0
-
-
-@pytest.mark.parametrize(
-    ("given", "words"),
-    [
-        (("--epsilon", "3"), "is left"),
-        (("--epsilon", "0"), "above 0"),
-        (("--epsilon", "1", "--tilt-edges", "a,b"), "numbers separated by commas"),
-        (("--epsilon", "1", "--sectors", "0"), "sectors"),
-        (("--epsilon", "1", "--key", "feeder"), "keys"),
-    ],
-)
-def test_what_cannot_be_published_is_told_and_leaves_everything(
-    sunveil, ledger, estimates, tmp_path, given, words
-):
-    out = tmp_path / "out"
-    said = sunveil("publish", "fleet", estimates, "--dataset", "homes", *given, "--out", out)
-    assert said.code == 2
-    assert words in said.err
-    assert said.err.count("\n") == 1
-    assert not out.exists()
-    assert left(sunveil, "homes") == 2.0
-
-
-def test_a_smaller_unit_than_promised_is_refused(sunveil, ledger, three_systems, place, tmp_path):
-    said = sunveil(
-        "publish", "system", three_systems, *place, "--dataset", "homes", "--protect", "days:1",
-        "--epsilon", "1", "--out", tmp_path / "rows",
-    )  # fmt: skip
-    assert said.code == 2
-    assert "protects only any one day" in said.err
-    assert left(sunveil, "homes") == 2.0
-
-
-def test_a_folder_that_is_there_is_refused_before_anything_is_spent(
-    sunveil, ledger, estimates, tmp_path
-):
-    fleet = ("publish", "fleet", estimates, "--dataset", "homes", "--epsilon", "1")
-    (tmp_path / "full").mkdir()
-    (tmp_path / "full" / "kept.txt").write_text("kept")
-    said = sunveil(*fleet, "--out", tmp_path / "full")
-    assert said.code == 2
-    assert "there already" in said.err
-    assert "--dry-run" in sunveil(*fleet).err
-    assert left(sunveil, "homes") == 2.0
 
 
 def test_a_synthetic_table_comes_with_how_well_it_keeps_to_the_fleet(

@@ -4,8 +4,6 @@ import json
 import re
 from dataclasses import replace
 
-import pytest
-
 from sunveil.cli.release import _as_table
 from sunveil.privacy import Days, Guarantee
 from sunveil.releases import Release
@@ -95,45 +93,11 @@ def test_the_papers_mechanism_says_that_it_is_conditional(sunveil, three_systems
         assert each["dc_capacity_kw"] is None
 
 
-def test_the_papers_score_for_any_day_is_no_release(sunveil, three_systems, place):
-    said = sunveil(
-        "release",
-        three_systems,
-        *place,
-        *("--protect", "days:1", "--epsilon", "1", "--mechanism", "paper-day"),
-    )
-    assert said.code == 2
-    assert "'paper-day' is not one of 'default', 'exponential', 'paper'" in said.err
-
-
 def test_releases_are_written_whole(sunveil, three_systems, place, tmp_path):
     out = tmp_path / "releases.json"
     said = sunveil("release", three_systems, *place, *UNIT, "--json", "--out", out)
     assert said.out == f"Wrote 3 releases to {out}\n"
     assert len(json.loads(out.read_text())) == 3
-
-
-@pytest.mark.parametrize(
-    ("given", "words"),
-    [
-        (("--protect", "weeks:1", "--epsilon", "1"), "readings:K, days:K or system"),
-        (("--protect", "days:0", "--epsilon", "1"), "1 or more"),
-        (("--protect", "days:1", "--epsilon", "0"), "above 0"),
-        (("--protect", "days:1", "--epsilon", "nan"), "above 0"),
-        (("--protect", "days:1", "--epsilon", "1e6"), "protects nobody"),
-        (("--protect", "days:1", "--epsilon", "1", "--delta", "0.1"), "paper's mechanism only"),
-        (("--protect", "days:1", "--epsilon", "1", "--mechanism", "paper"), "readings:1"),
-        (("--protect", "system", "--epsilon", "1", "--mechanism", "exponential"), "window"),
-        (("--protect", "days:1", "--epsilon", "1", "--capacities", "9", "3"), "low < high"),
-        (("--protect", "days:1", "--epsilon", "1", "--clock", "9000"), "half a day"),
-    ],
-)
-def test_bad_choices_are_told_in_one_sentence(sunveil, three_systems, place, given, words):
-    said = sunveil("release", three_systems, *place, *given)
-    assert said.code == 2
-    assert said.out == ""
-    assert words in said.err
-    assert said.err.count("\n") == 1
 
 
 def test_the_table_says_what_modules_stand_on():

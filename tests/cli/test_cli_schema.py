@@ -59,35 +59,6 @@ def test_a_refusal_of_a_release_names_the_option_that_it_has(sunveil, foreign, p
     assert "option `power_unit`" in sunveil("infer", foreign, *place, *columns).err
 
 
-@pytest.mark.parametrize(
-    "words",
-    [
-        ("infer", "{meters}", *("--latitude", "39", "--longitude", "-105")),
-        ("infer", "{meters}", "--systems", "{systems}", "--out", "{out}"),
-        ("release", "{meters}", *("--latitude", "39", "--longitude", "-105"), *RELEASE),
-        ("release", "{meters}", "--systems", "{systems}", *RELEASE),
-        ("publish", "system", "{meters}", *("--latitude", "39", "--longitude", "-105"),
-         *RELEASE, "--ledger", "{ledger}", "--dataset", "d", "--dry-run"),
-        ("publish", "system", "{meters}", "--systems", "{systems}",
-         *RELEASE, "--ledger", "{ledger}", "--dataset", "d", "--dry-run"),
-        ("utility", "{meters}", *("--latitude", "39", "--longitude", "-105")),
-        ("schema", "{meters}"),
-    ],
-    ids=lambda words: " ".join(word for word in words[:4] if word.isalpha() or "systems" in word),
-)  # fmt: skip
-def test_every_command_that_reads_meters_takes_a_schema(sunveil, foreign, tmp_path, words):
-    names = {name: tmp_path / name for name in ("out", "ledger", "systems")}
-    names["systems"].write_text("system_id,latitude,longitude\nsouth,39,-105\n")
-    sunveil("dataset", "create", "d", *RELEASE, "--ledger", names["ledger"])
-    (tmp_path / "bad.yaml").write_text("power_unit: furlong\n")
-    asked = [word.format(meters=foreign, **names) for word in words]
-    said = sunveil(*asked, "--schema", tmp_path / "bad.yaml")
-    assert (said.code, said.out) == (2, "")
-    assert (
-        said.err == "sunveil: bad.yaml: power_unit must be one of auto, W, kW, MW, Wh, kWh, MWh\n"
-    )
-
-
 def test_a_proposal_is_printed_for_the_curator_and_can_be_given_back(
     sunveil, foreign, tmp_path, place
 ):
@@ -115,12 +86,6 @@ def test_a_proposal_is_written_whole_for_its_owner_alone(sunveil, one_system, tm
     assert (said.code, said.out) == (0, f"Wrote {out}\n")
     assert out.read_text() == sunveil("schema", one_system).out
     assert out.stat().st_mode & 0o077 == 0
-    assert sunveil("schema", one_system, "--out", one_system).code == 2
-    assert sunveil("schema", tmp_path / "none.csv", "--out", tmp_path / "t.yaml").code == 2
-    assert not (tmp_path / "t.yaml").exists()
-    said = sunveil("schema", tmp_path)
-    assert (said.code, said.out) == (2, "")
-    assert "is a folder: name one of its files" in said.err
 
 
 def test_a_register_is_released_by_its_counts_and_refused_by_the_paper_s_mechanism(

@@ -133,25 +133,6 @@ def test_a_fleet_is_replaced_only_when_asked(sunveil, tmp_path):
     assert sunveil(*arguments, "--seed", 2, "--replace").code == 0
 
 
-@pytest.mark.parametrize(
-    ("given", "words"),
-    [
-        (("--systems", "0"), "--systems"),
-        (("--systems", "3", "--cells", "4"), "cannot have 4 cells"),
-        (("--systems", "3", "--interval", "20"), "--interval"),
-        (("--systems", "3", "--year", "1800"), "year must be from"),
-        (("--systems", "3", "--sites", "nowhere.csv"), "is not a file"),
-        (("--systems", "3", "--weather", "nowhere.epw"), "there is no weather file"),
-    ],
-)
-def test_what_cannot_be_made_is_told_in_one_sentence(sunveil, tmp_path, given, words):
-    said = sunveil("simulate", "--out", tmp_path / "fleet", *given)
-    assert (said.code, said.out) == (2, "")
-    assert words in said.err
-    assert said.err.count("\n") == 1
-    assert list(tmp_path.iterdir()) == []
-
-
 def test_folders_that_hold_other_things_are_left_alone(sunveil, tmp_path):
     (tmp_path / "thesis.txt").write_text("years of work")
     said = sunveil("simulate", "--systems", 1, "--out", tmp_path, "--replace")
