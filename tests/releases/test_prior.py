@@ -1,12 +1,10 @@
 from __future__ import annotations
 
-import math
 from dataclasses import replace
 
 import numpy as np
 import pytest
 
-from sunveil.errors import ParameterError
 from sunveil.grids import Grid
 from sunveil.privacy import Days, Readings, System
 from sunveil.privacy.mechanisms import Exponential
@@ -98,20 +96,3 @@ def test_whole_records_and_a_prior_that_is_switched_off_have_no_offset(frame):
     off = replace(frame, choices=replace(frame.choices, planes=None))
     assert not off.resolved(Days(1), 0.01).offsets().any()
     assert frame.resolved(Days(1), 0.01).offsets().any()
-
-
-@pytest.mark.parametrize(
-    "wrong",
-    [
-        {"concentration": -1.0},
-        {"concentration": math.nan},
-        {"tilt": 91.0},
-        {"spread": 0.5},
-        {"spread": math.inf},
-        {"anywhere": 0.0},
-        {"anywhere": math.nan},
-    ],
-)
-def test_priors_that_cannot_be_are_refused(wrong):
-    with pytest.raises(ParameterError):
-        PlanePrior(**wrong)

@@ -23,24 +23,20 @@ def errors(time_grid=YEAR, *, unit, epsilon, clear=True, **others):
 
 
 def test_the_table_is_looked_up_at_its_own_epsilons():
-    for kind in ("clear", "measured"):
-        rows = typical_table()[kind]
+    """From chance at tiny ones to degrees at usual ones, made of real and simulated systems."""
+    for kind, rows in ((kind, typical_table()[kind]) for kind in ("clear", "measured")):
+        assert "real systems" in rows["basis"]
+        assert "simulated by other physics" in rows["basis"]
         for name, unit in (("readings", Readings(1)), ("days", Days(1))):
-            for place, epsilon in enumerate(rows["worth"]):
-                found = errors(unit=unit, epsilon=epsilon, clear=kind == "clear")
-                assert found.azimuth.mean == pytest.approx(rows[name]["azimuth"]["mean"][place])
-                assert found.tilt.within == pytest.approx(rows[name]["tilt"]["within"][place])
-                assert found.basis == rows["basis"]
-
-
-def test_the_table_says_chance_at_tiny_and_degrees_at_usual_epsilons():
-    table = typical_table()
-    for kind in ("clear", "measured"):
-        for name in ("readings", "days"):
-            means = table[kind][name]["azimuth"]["mean"]
+            means = rows[name]["azimuth"]["mean"]
             assert max(means) > 20.0
             assert means[-1] < 7.0
-            assert len(means) == len(table[kind]["worth"])
+            assert len(means) == len(rows["worth"])
+            for place, epsilon in enumerate(rows["worth"]):
+                found = errors(unit=unit, epsilon=epsilon, clear=kind == "clear")
+                assert found.azimuth.mean == pytest.approx(means[place])
+                assert found.tilt.within == pytest.approx(rows[name]["tilt"]["within"][place])
+                assert found.basis == rows["basis"]
 
 
 def test_stated_errors_never_rise_with_epsilon():
@@ -71,12 +67,6 @@ def test_net_meters_have_errors_of_their_own():
         assert found.azimuth.mean < 90.0
 
 
-def test_the_table_says_what_it_was_made_of_and_counts_real_systems():
-    for kind in ("clear", "measured"):
-        assert "real systems" in typical_table()[kind]["basis"]
-        assert "simulated by other physics" in typical_table()[kind]["basis"]
-
-
 def test_another_table_can_be_looked_up():
     table = json.loads(json.dumps(typical_table()))
     table["clear"]["days"]["tilt"]["within"] = [7.0] * len(table["clear"]["worth"])
@@ -97,36 +87,32 @@ def test_a_whole_record_errs_by_the_window_and_by_the_model():
     assert both.tilt.mean > 1.0 > alone.tilt.mean
 
 
-def test_protecting_two_readings_is_protecting_one_at_half_the_epsilon():
-    one = errors(unit=Readings(1), epsilon=0.05)
-    two = errors(unit=Readings(2), epsilon=0.1)
-    assert two.to_dict() == one.to_dict()
+QUARTERS = TimeGrid(0, 900, 365 * 96)
+HALF = replace(YEAR, count=365 * 12)
 
 
-def test_a_register_is_worth_a_part_of_the_epsilon_unless_its_whole_record_is_protected():
-    for unit, part in ((Readings(1), 2.0), (Days(1), 3.0), (System(), 1.0)):
-        register = errors(unit=unit, epsilon=0.6, differenced=True)
-        assert register.to_dict() == errors(unit=unit, epsilon=0.6 / part).to_dict()
+@pytest.mark.parametrize(
+    ("grid", "unit", "epsilon", "differenced", "equal"),
+    [
+        # two readings, as one at half the epsilon
+        (YEAR, Readings(2), 0.1, False, (Readings(1), 0.05)),
+        # a register, at a part of it
+        (YEAR, Readings(1), 0.6, True, (Readings(1), 0.3)),
+        (YEAR, Days(1), 0.6, True, (Days(1), 0.6 / 3.0)),
+        (YEAR, System(), 0.6, True, (System(), 0.6)),
+        # shorter intervals give more readings, but not more days
+        (QUARTERS, Readings(1), 0.025, False, (Readings(1), 0.1)),
+        (QUARTERS, Days(1), 1.0, False, (Days(1), 1.0)),
+    ],
+)
+def test_releases_that_are_worth_as_much_err_as_much(grid, unit, epsilon, differenced, equal):
+    found = errors(grid, unit=unit, epsilon=epsilon, differenced=differenced)
+    assert found.to_dict() == errors(unit=equal[0], epsilon=equal[1]).to_dict()
 
 
 def test_half_a_year_is_worth_half_the_epsilon():
-    short = replace(YEAR, count=365 * 12)
-    whole = errors(unit=Days(1), epsilon=0.5)
-    assert errors(short, unit=Days(1), epsilon=1.0).tilt.mean == pytest.approx(
-        whole.tilt.mean, rel=0.01
-    )
-
-
-def test_shorter_intervals_give_more_readings_but_not_more_days():
-    fine = TimeGrid(0, 900, 365 * 96)
-    assert (
-        errors(fine, unit=Readings(1), epsilon=0.025).to_dict()
-        == errors(unit=Readings(1), epsilon=0.1).to_dict()
-    )
-    assert (
-        errors(fine, unit=Days(1), epsilon=1.0).to_dict()
-        == errors(unit=Days(1), epsilon=1.0).to_dict()
-    )
+    found, whole = errors(HALF, unit=Days(1), epsilon=1.0), errors(unit=Days(1), epsilon=0.5)
+    assert found.tilt.mean == pytest.approx(whole.tilt.mean, rel=0.01)
 
 
 def test_a_whole_record_is_told_by_the_windows_law():
