@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import json
+import re
 import stat
 
 import click
@@ -25,27 +26,20 @@ def test_what_looks_wrong_is_told(sunveil, write_long, three_roofs, tmp_path):
     south = three_roofs["south"]
     gap = pd.concat([south.iloc[:480], south.iloc[1200:]])
     night = south.set_axis(south.index + pd.Timedelta(hours=12))
-    path = write_long(
-        tmp_path / "odd.csv", {"gap": gap, "short": south.iloc[:480], "turned": night}
-    )
-    said = sunveil("check", path, "--json")
+    systems = {"gap": gap, "short": south.iloc[:480], "turned": night}
+    said = sunveil("check", write_long(tmp_path / "odd.csv", systems), "--json")
     assert said.code == 0
     found = {each["system_id"]: each for each in json.loads(said.out)}
     assert any("a gap of 30 days" in doubt for doubt in found["gap"]["doubts"])
     assert any("only 20 days" in doubt for doubt in found["short"]["doubts"])
     assert found["gap"]["missing"] == round(720 / (720 + len(gap)), 4)
-    # whose clock is not told by stamps in UTC: the place is not known here
+    # stamps in UTC say nothing of its clock: the place is not known here
     assert found["turned"]["brightest_hour"] < 10.0
-
-
-def test_a_declared_clock_that_cannot_be_is_told(sunveil, three_roofs, tmp_path):
-    power = three_roofs["south"]
-    local = power.set_axis(power.index.tz_localize(None))
-    path = tmp_path / "roof.csv"
-    local.rename("power_kw").to_csv(path, index_label="time")
-    said = sunveil("check", path, "--timezone", "UTC-07:00")
-    assert "days are brightest at 18" in said.out or "days are brightest at 19" in said.out
-    assert "check the time zone" in said.out
+    local = south.set_axis(south.index.tz_localize(None)).rename("power_kw")
+    local.to_csv(tmp_path / "roof.csv", index_label="time")
+    declared = sunveil("check", tmp_path / "roof.csv", "--timezone", "UTC-07:00")
+    assert re.search(r"days are brightest at 1[89]", declared.out)
+    assert "check the time zone" in declared.out
 
 
 def test_refused_systems_keep_their_row_and_none_at_all_is_an_error(

@@ -31,9 +31,8 @@ def estimates(tmp_path):
         }
         for i in range(120)
     ]
-    path = tmp_path / "estimates.json"
-    path.write_text(json.dumps(rows))
-    return path
+    (tmp_path / "estimates.json").write_text(json.dumps(rows))
+    return tmp_path / "estimates.json"
 
 
 def left(sunveil, dataset: str) -> float:
