@@ -16,13 +16,7 @@ from numpy.typing import NDArray
 
 from sunveil._options import check_fields, checked
 from sunveil.errors import MeterError, ParameterError, SourceError
-from sunveil.estimates.estimates_table import (
-    PRIVATE,
-    Estimates,
-    as_numbers,
-    key_texts,
-    number_of,
-)
+from sunveil.estimates.estimates_table import PRIVATE, Estimates, as_numbers, key_texts, number_of
 from sunveil.estimates.flags_and_quality import Flag
 from sunveil.estimates.planes_and_intervals import Assumptions
 from sunveil.household_keys import key_of, keys_of

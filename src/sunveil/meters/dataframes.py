@@ -34,10 +34,7 @@ from sunveil.meters.vocabulary import fold
 
 
 def from_pandas(
-    power: pd.Series[Any],
-    *,
-    system_id: str = "system",
-    **options: Unpack[MeterKeywords],
+    power: pd.Series[Any], *, system_id: str = "system", **options: Unpack[MeterKeywords]
 ) -> Record:
     """Make a record of a series indexed by time.
 

@@ -113,11 +113,7 @@ class Case:
         return max(angles, default=None)
 
 
-_MOUNTS = {
-    Mount.UNKNOWN: "an unknown mount",
-    Mount.RACK: "an open rack",
-    Mount.ROOF: "a roof",
-}
+_MOUNTS = {Mount.UNKNOWN: "an unknown mount", Mount.RACK: "an open rack", Mount.ROOF: "a roof"}
 
 _ANGLES = ("azimuth", "tilt")
 FLAG_WORDS = {flag: flag.value.replace("_", " ") for flag in Flag}

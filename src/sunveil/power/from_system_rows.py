@@ -195,12 +195,7 @@ class _Cells:
 
 @checked
 def unmix(
-    places: Places,
-    window: Window,
-    groups: Sequence[Places],
-    *,
-    replicates: int = 12,
-    seed: int = 0,
+    places: Places, window: Window, groups: Sequence[Places], *, replicates: int = 12, seed: int = 0
 ) -> list[Shares]:
     """Return the shares of a fleet along every axis, from one release of each of its systems."""
     cells = _cells(window)
@@ -448,11 +443,7 @@ def _on_grid(
 
 
 def window_mixture(
-    table: PublishedTable,
-    public: Mapping[str, Any],
-    *,
-    draws: int,
-    rng: np.random.Generator,
+    table: PublishedTable, public: Mapping[str, Any], *, draws: int, rng: np.random.Generator
 ) -> FleetMixture:
     """Return draws of a fleet that agree with its systems' releases by the window."""
     azimuth, tilt, capacity = cell_edges(public)

@@ -198,11 +198,7 @@ def facing_at_evening(
 
 @checked
 def cloud_front(
-    power: FleetPower,
-    *,
-    group: str | None = None,
-    minutes: float = 15.0,
-    left: float = UNDER_FRONT,
+    power: FleetPower, *, group: str | None = None, minutes: float = 15.0, left: float = UNDER_FRONT
 ) -> Banded:
     """Return how much power a front of clouds takes away at the group's highest hour.
 

@@ -20,10 +20,7 @@ UNKNOWN = "unknown"
 # Equal parts that a system is counted in; its planes share them by capacity. Public.
 PARTS = 10
 
-_POINTS = {
-    4: ("N", "E", "S", "W"),
-    8: ("N", "NE", "E", "SE", "S", "SW", "W", "NW"),
-}
+_POINTS = {4: ("N", "E", "S", "W"), 8: ("N", "NE", "E", "SE", "S", "SW", "W", "NW")}
 
 _MOST_BINS = 100_000
 

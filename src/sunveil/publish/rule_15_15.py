@@ -109,11 +109,7 @@ def without(rows: FleetRows, place: int) -> FleetRows:
 
 @checked
 def differencing_attack(
-    rows: FleetRows,
-    targets: Sequence[int],
-    *,
-    epsilon: float,
-    clip_kw: tuple[float, float],
+    rows: FleetRows, targets: Sequence[int], *, epsilon: float, clip_kw: tuple[float, float]
 ) -> Recovered:
     """Attack households by the totals of a group with and without each.
 

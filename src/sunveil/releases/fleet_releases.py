@@ -445,10 +445,7 @@ def score_part(
     def one(name: str, frame: ReleaseFrame, member: Member, record: Record) -> ScoredSystem:
         # by the member's own days, so that no other system's change how its days vote
         own = frame.resolved(
-            terms.unit,
-            terms.epsilon,
-            differenced=member.differenced,
-            time_grid=member.time_grid,
+            terms.unit, terms.epsilon, differenced=member.differenced, time_grid=member.time_grid
         )
         return name, own, score_record(own, record, terms.unit)
 

@@ -363,11 +363,7 @@ class VoteRule:
 
     def to_dict(self) -> dict[str, Any]:
         """Return the rule as plain JSON types."""
-        return {
-            "worth": self.worth,
-            "thresholds": list(self.thresholds),
-            "fewest": self.fewest,
-        }
+        return {"worth": self.worth, "thresholds": list(self.thresholds), "fewest": self.fewest}
 
 
 # The votes are those that gave 60 simulated systems with a real fleet's faults the least mean error

@@ -159,10 +159,7 @@ REALISM = {"real": REAL_FLEET, "plain": PLAIN_FLEET, "clean": CLEAN_FLEET}
 
 
 # What Sandia's temperature model calls the mounts that systems are drawn with.
-SAPM_MOUNTS = {
-    Mount.ROOF: "close_mount_glass_glass",
-    Mount.RACK: "open_rack_glass_polymer",
-}
+SAPM_MOUNTS = {Mount.ROOF: "close_mount_glass_glass", Mount.RACK: "open_rack_glass_polymer"}
 
 
 @dataclass(frozen=True, slots=True)
