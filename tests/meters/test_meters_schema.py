@@ -3,7 +3,7 @@ from __future__ import annotations
 import pytest
 import yaml
 from formats.catalogue import sample
-from formats.compare import assert_right
+from formats.sample import assert_right
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
