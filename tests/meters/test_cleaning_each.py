@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from meter_makers import refusal, sunny, write_csv
 
-from sunveil.errors import MeterError, ParameterError
+from sunveil.errors import MeterError
 from sunveil.meters import MeterOptions, Record, from_pandas, read_meters, records_from_frame
 from sunveil.meters.record import Cleaning, coarsen
 
@@ -318,8 +318,3 @@ def test_no_message_tells_a_reading(tmp_path):
     power = sunny(3) * 0.0 + 1234.5678
     path = write_csv(tmp_path / "a.csv", pd.concat([power, power.iloc[:5]]))
     assert "1234" not in refusal(path, timezone="UTC", cleaning="each")
-
-
-def test_a_cleaning_nobody_knows_is_refused():
-    with pytest.raises(ParameterError, match="`cleaning` must be one of record, each"):
-        MeterOptions(cleaning="some")

@@ -30,7 +30,9 @@ def test_halves_of_a_record_are_the_whole(tmp_path):
     halves.mkdir()
     write(whole, "all.csv", LINES)
     write(halves, "1.csv", LINES[:12])
-    write(halves, "2.csv", LINES[12:])
+    later = pd.DataFrame([line.split(",") for line in LINES[12:]])
+    later.columns = ["system_id", "time", "power_w"]
+    later.to_parquet(halves / "2.parquet")
     one, two = read_one(whole), read_one(halves)
     np.testing.assert_array_equal(one.times, two.times)
     np.testing.assert_array_equal(one.power_kw, two.power_kw)
@@ -112,10 +114,3 @@ def test_files_that_cannot_be_brought_together_refuse_their_system_alone(
     assert "1.csv, 2.csv" in refused.reason
     with pytest.raises(MeterError, match=why):
         read_meters(tmp_path, timezone="UTC")
-
-
-def test_files_of_one_system_each_stay_apart(tmp_path):
-    for name in ("jan", "feb"):
-        rows = [line.removeprefix("a,") for line in LINES]
-        (tmp_path / f"{name}.csv").write_text("\n".join(["time,power_w", *rows]) + "\n")
-    assert [each.system_id for each in iter_systems(tmp_path)] == ["feb", "jan"]

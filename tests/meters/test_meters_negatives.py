@@ -4,16 +4,10 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from meter_makers import sunny
+from meter_makers import note_with, sunny
 
 from sunveil.errors import MeterError
 from sunveil.meters import from_pandas
-
-
-def note_with(record, words):
-    """Return the one note that holds some words."""
-    (note,) = [note for note in record.notes if words in note]
-    return note
 
 
 def household(power):
@@ -30,14 +24,6 @@ def wavering(power):
 
 def starts_of(power):
     return power.index.tz_localize(None).to_numpy().astype("M8[s]")
-
-
-def test_small_negatives_at_night_become_zero():
-    power = sunny(10)
-    night = power == 0.0
-    record = from_pandas(power.where(~night, -0.1))
-    assert (record.power_kw == power.to_numpy()).all()
-    assert note_with(record, "night consumption").startswith(f"{night.sum()} readings")
 
 
 @pytest.mark.parametrize("load", [household, wavering, lambda power: 1.0])
@@ -178,10 +164,8 @@ def test_a_logger_that_writes_one_value_all_night_is_no_household():
     assert record.power_kw.min() == 0.0
 
 
-def test_generation_counted_as_negative_is_refused_and_can_be_turned():
+def test_generation_counted_as_negative_can_be_turned():
     power = sunny(10)
-    with pytest.raises(MeterError, match="option `negate`"):
-        from_pandas(-power)
     assert (from_pandas(-power, negate=True).power_kw == power.to_numpy()).all()
 
 

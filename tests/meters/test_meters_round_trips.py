@@ -179,17 +179,6 @@ def test_other_columns_are_left_alone_when_the_names_are_told(tmp_path):
     assert_equal(record, power)
 
 
-@pytest.mark.parametrize(
-    "stamp",
-    ["%m/%d/%Y %H:%M", "%d/%m/%Y %H:%M", "%d.%m.%Y %H:%M:%S", "%m/%d/%y %I:%M %p", "%Y%m%d %H%M"],
-)
-def test_stamps_in_the_ways_of_many_countries_are_understood(tmp_path, stamp):
-    power = sunny(5, start="2022-01-02")
-    path = write_csv(tmp_path / "a.csv", power, stamp=stamp)
-    (record,) = read_meters(path, timezone="UTC", label="start")
-    assert_equal(record, power)
-
-
 @pytest.mark.parametrize("scale", [1, 1000])
 def test_seconds_and_milliseconds_since_1970_are_utc(tmp_path, scale):
     power = sunny()
