@@ -121,20 +121,27 @@ def test_dates_in_words_are_read(form, tmp_path):
     np.testing.assert_allclose(found, POWER, atol=0.001)
 
 
-@pytest.mark.parametrize(
-    ("zone", "hours"),
-    [
-        *(("Z", 0), (" UTC", 0), (" GMT", 0), (" WET", 0), (" WEST", 1), (" CET", 1)),
-        *((" CEST", 2), (" MEZ", 1), (" MESZ", 2), (" EET", 2), (" EEST", 3)),
-        *(
-            (" CEST+0200", 2),
-            (" UTC+2", 2),
-            (" GMT-03:00", -3),
-            (" (UTC+05:30)", 5.5),
-            ("-0330", -3.5),
-        ),
-    ],
-)
+ZONES = {
+    "Z": 0,
+    " UTC": 0,
+    " GMT": 0,
+    " WET": 0,
+    " WEST": 1,
+    " CET": 1,
+    " CEST": 2,
+    " MEZ": 1,
+    " MESZ": 2,
+    " EET": 2,
+    " EEST": 3,
+    " CEST+0200": 2,
+    " UTC+2": 2,
+    " GMT-03:00": -3,
+    " (UTC+05:30)": 5.5,
+    "-0330": -3.5,
+}
+
+
+@pytest.mark.parametrize(("zone", "hours"), ZONES.items())
 def test_zones_and_offsets_behind_times_are_known(zone, hours, tmp_path):
     rows = [f"{each:%Y-%m-%d %H:%M}{zone},1" for each in HOURS.index]
     (tmp_path / "a.csv").write_bytes(lined(["time,power_kw"], rows))
