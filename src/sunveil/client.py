@@ -36,24 +36,12 @@ KINDS = {"string": "string", "integer": "Int64", "number": "Float64", "array": "
 
 @dataclass(frozen=True, slots=True)
 class PlanAdvice:
-    """A change of a question that would make its answer better.
+    """A change of a question that would make its answer better."""
 
-    Parameters
-    ----------
-    words
-        What to change.
-    verdict
-        What the answer would be then.
-    affordable
-        Whether what is left holds it.
-    question
-        The changed question, as :meth:`~sunveil.client.Client.ask` takes it.
-    """
-
-    words: str
-    verdict: str
-    affordable: bool
-    question: dict[str, Any]
+    words: str  # what to change
+    verdict: str  # what the answer would be then
+    affordable: bool  # whether what is left holds it
+    question: dict[str, Any]  # the changed question, as :meth:`~sunveil.client.Client.ask` takes it
 
     def __post_init__(self) -> None:
         check_fields(self)

@@ -176,12 +176,7 @@ def infer_generation(
 
 
 def _infer_rows(
-    rows: Matrix,
-    prepared: PreparedSky,
-    *,
-    timezone: str,
-    label_known: bool,
-    places: Places | None,
+    rows: Matrix, prepared: PreparedSky, *, timezone: str, label_known: bool, places: Places | None
 ) -> Estimates:
     """Infer systems from readings on the long grid: search, clocks, final fits."""
     if not prepared.sky.usable:
@@ -241,11 +236,7 @@ def _infer_rows(
 
 
 def _question(
-    out: Estimates,
-    systems: NDArray[np.intp],
-    rows: Matrix,
-    top: Array,
-    prepared: PreparedSky,
+    out: Estimates, systems: NDArray[np.intp], rows: Matrix, top: Array, prepared: PreparedSky
 ) -> None:
     strange = (out.flags[systems] & _STRANGE) > 0
     found = doubts(rows, top, prepared, strange=strange)
@@ -276,9 +267,7 @@ def _complete(
         out.put(chosen, _completed(searched.take(here), prepared, errors, own))
 
 
-def _by_sky(
-    clocks: dict[int, Laid],
-) -> Iterator[tuple[NDArray[np.intp], Searched, PreparedSky]]:
+def _by_sky(clocks: dict[int, Laid]) -> Iterator[tuple[NDArray[np.intp], Searched, PreparedSky]]:
     """Yield the systems whose clocks share a sky, and what a search found of them there."""
     for half in (False, True):
         own = {s: laid for s, laid in clocks.items() if laid.half is half}
@@ -490,13 +479,6 @@ def compile_kernels(say: Callable[[str], None] | None = None, *, net: bool = Tru
 
     Two made-up systems are inferred, one of them with a wrong clock, one also behind a net meter,
     and two planes are modelled.
-
-    Parameters
-    ----------
-    say
-        Told :data:`NOTICE` when it takes long, which means that kernels are really compiled.
-    net
-        Whether there are net meters, whose kernels take as long again.
     """
     timer = threading.Timer(_PATIENCE, say or (lambda _: None), (NOTICE,))
     timer.daemon = True

@@ -16,13 +16,7 @@ from numpy.typing import NDArray
 
 from sunveil._options import check_fields, checked
 from sunveil.errors import MeterError, ParameterError, SourceError
-from sunveil.estimates.estimates_table import (
-    PRIVATE,
-    Estimates,
-    as_numbers,
-    key_texts,
-    number_of,
-)
+from sunveil.estimates.estimates_table import PRIVATE, Estimates, as_numbers, key_texts, number_of
 from sunveil.estimates.flags_and_quality import Flag
 from sunveil.estimates.planes_and_intervals import Assumptions
 from sunveil.household_keys import key_of, keys_of
@@ -197,34 +191,22 @@ def _left_out() -> NDArray[np.bool_]:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class FleetRows:
-    """The inferred metadata of a fleet, one row per system: private.
+    """The inferred metadata of a fleet, one row per system: private."""
 
-    Parameters
-    ----------
-    system_ids
-        The curator's names of the systems, distinct.
-    surface_azimuth, surface_tilt
-        Inferred planes, NaN for systems that were refused. [degrees]
-    dc_capacity_kw
-        Inferred capacities, NaN for systems that were refused. [kW]
-    keys
-        Public columns such as feeder or ZIP, as texts, ``""`` where blank: which group a system
-        belongs to is no secret, what its panels are is.
-    several
-        The planes of the systems that stand on more than one.
-    turning
-        Which systems follow the sun; none where it is left out.
-    untold
-        Which stand on more than one plane, and nothing can tell which; none where it is left out.
-    """
-
-    system_ids: tuple[str, ...]
+    system_ids: tuple[str, ...]  # the curator's names of the systems, distinct
+    # inferred planes, NaN for systems that were refused. [degrees]
     surface_azimuth: NDArray[np.float64]
     surface_tilt: NDArray[np.float64]
+    # inferred capacities, NaN for systems that were refused. [kW]
     dc_capacity_kw: NDArray[np.float64]
+    # public columns such as feeder or ZIP, as texts, ``""`` where blank: which group a system
+    # belongs to is no secret, what its panels are is
     keys: dict[str, NDArray[Any]] = field(default_factory=dict)
+    # the planes of the systems that stand on more than one
     several: FleetPlanes = field(default_factory=FleetPlanes)
+    # which systems follow the sun; none where it is left out
     turning: NDArray[np.bool_] = field(default_factory=_left_out)
+    # which stand on more than one plane, and nothing can tell which; none where it is left out
     untold: NDArray[np.bool_] = field(default_factory=_left_out)
 
     def __post_init__(self) -> None:

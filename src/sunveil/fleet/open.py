@@ -78,7 +78,6 @@ class Fleet(ABC):
     """Systems whose readings were opened, and are read part by part: private."""
 
     names: Sequence[str]  # of all systems that are said to be there, with readings or without
-    sites: Sequence[Site]  # the places of the weather cells
     cells: NDArray[np.int32]  # the number of each system's weather cell
     cleaning: Cleaning
     weather: str | Weather  # where the public weather comes from
@@ -87,6 +86,11 @@ class Fleet(ABC):
 
     def __repr__(self) -> str:
         return f"{type(self).__name__}({len(self.names)} systems, private)"
+
+    @property
+    @abstractmethod
+    def sites(self) -> Sequence[Site]:
+        """The places of the weather cells."""
 
     @abstractmethod
     def refused(self) -> list[RefusedSystem]:
@@ -145,10 +149,15 @@ class FleetInMemory(Fleet):
         weather: str | Weather = "clearsky",
         server: Mapping[str, Any] | None = None,
     ) -> None:
-        self.names, self.sites, self.cells, self.cleaning = names, sites, cells, cleaning
+        self.names, self.cells, self.cleaning = names, cells, cleaning
         self.weather, self.server = weather, server or {}
         self.parts = (Part(0, (), systems=len(names)),)
-        self._found = found
+        self._sites, self._found = sites, found
+
+    @property
+    def sites(self) -> Sequence[Site]:
+        """The places of the weather cells."""
+        return self._sites
 
     def refused(self) -> list[RefusedSystem]:
         """Return what is refused: all of it is known."""
@@ -180,10 +189,15 @@ class FleetOfFiles(Fleet):
         self.context = context  # the table of systems, their cells and clocks
         self.plan = plan  # the parts; None in a worker, which is sent its part
         self.settings = settings or {}  # as run.json has them
-        self.names, self.sites, self.cells = context.names, context.weather_sites, context.cells.of
+        self.names, self.cells = context.names, context.cells.of
         self.cleaning, self.weather = Cleaning(job.reading.cleaning), job.weather
         self.server = dict(job.server)
         self.parts = () if plan is None else plan.parts
+
+    @property
+    def sites(self) -> Sequence[Site]:
+        """The places of the weather cells."""
+        return self.context.weather_sites
 
     def refused(self) -> list[RefusedSystem]:
         """Return what is refused before any part is read."""
@@ -209,9 +223,7 @@ class FleetOfFiles(Fleet):
         try:
             found = list(_rows(paths, self.context, part))
         except DAMAGE:
-            paths, unread = sound_files(
-                paths, self.context.job.source.columns, low=part.low, high=part.high
-            )
+            paths, unread = self._sound(paths, part)
             yield from unread
             found = list(_rows(paths, self.context, part)) if paths else []
         yield from found
@@ -225,9 +237,7 @@ class FleetOfFiles(Fleet):
         try:
             survey, values = _surveyed(paths, context, part)
         except DAMAGE:
-            paths, unread = sound_files(
-                paths, context.job.source.columns, low=part.low, high=part.high
-            )
+            paths, unread = self._sound(paths, part)
             yield from unread
             survey, values = _surveyed(paths, context, part)
         if survey.unknown_rows:

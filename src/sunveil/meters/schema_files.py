@@ -96,15 +96,7 @@ def read_schema(path: str | Path) -> dict[str, Any]:
 
 
 def options_from(schema: Schema | None, **given: Any) -> MeterOptions:
-    """Return options from a schema and from what is given beside it, which wins.
-
-    Parameters
-    ----------
-    schema
-        A schema file, or what :func:`read_schema` returned; None for none.
-    **given
-        Fields of :class:`MeterOptions`.
-    """
+    """Return options from a schema and from what is given beside it, which wins."""
     return options_of(MeterOptions, {**_fields(schema), **given})
 
 

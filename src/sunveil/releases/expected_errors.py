@@ -16,13 +16,7 @@ from sunveil._options import all_named, checked, number
 from sunveil.errors import ParameterError
 from sunveil.grids import Places, as_placed
 from sunveil.meters.record import Record
-from sunveil.privacy.guarantees import (
-    Days,
-    Readings,
-    System,
-    Unit,
-    check_epsilon,
-)
+from sunveil.privacy.guarantees import Days, Readings, System, Unit, check_epsilon
 from sunveil.privacy.mechanisms import Axis, Exponential, PermuteAndFlip, Placement, Score
 from sunveil.releases.candidate_frame import ReleaseFrame
 from sunveil.releases.prior_and_votes import equivalent_epsilon

@@ -47,22 +47,12 @@ OnProgress = Callable[[int, int], None]
 
 @dataclass(frozen=True, slots=True)
 class ReleaseTerms:
-    """What is asked of every system; :meth:`of` refuses what cannot be asked.
+    """What is asked of every system; :meth:`of` refuses what cannot be asked."""
 
-    Parameters
-    ----------
-    unit, epsilon
-        What each release protects, and what it costs.
-    mechanism
-        The name under which the mechanism is charged.
-    choices
-        The public choices.
-    """
-
-    unit: Unit
+    unit: Unit  # what each release protects, and what it costs
     epsilon: float
-    mechanism: str
-    choices: Choices
+    mechanism: str  # the name under which the mechanism is charged
+    choices: Choices  # the public choices
 
     def __post_init__(self) -> None:
         check_fields(self)
@@ -455,10 +445,7 @@ def score_part(
     def one(name: str, frame: ReleaseFrame, member: Member, record: Record) -> ScoredSystem:
         # by the member's own days, so that no other system's change how its days vote
         own = frame.resolved(
-            terms.unit,
-            terms.epsilon,
-            differenced=member.differenced,
-            time_grid=member.time_grid,
+            terms.unit, terms.epsilon, differenced=member.differenced, time_grid=member.time_grid
         )
         return name, own, score_record(own, record, terms.unit)
 
