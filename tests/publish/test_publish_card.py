@@ -69,12 +69,7 @@ ALLOWED = {
 WORDS = {
     ("basic", "data_product_type"): {"Summary statistics", "Dataset", "Synthetic data"},
     ("basic", "data_product_sector"): {"Energy"},
-    ("dp_variant", "variant_name"): {
-        "Pure DP",
-        "Approximate DP",
-        "Zero-concentrated DP",
-        "Custom",
-    },
+    ("dp_variant", "variant_name"): {"Pure DP", "Approximate DP", "Zero-concentrated DP", "Custom"},
     ("deployment_model", "model_name"): {"Central"},
     ("deployment_model", "release_type"): {"One release", "Many releases"},
     ("deployment_model", "data_source_type"): {"Static", "Dynamic"},

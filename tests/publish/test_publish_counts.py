@@ -91,8 +91,7 @@ def test_an_audit_would_see_shares_that_do_not_add_up(monkeypatch):
     pair = [bin_counts(rows, BINS, whole, table="sectors") for rows in (ours, theirs)]
     assert exact_loss(*pair, 0.5) == pytest.approx(0.5)
     monkeypatch.setattr(
-        "sunveil.publish.noisy_counts.whole_parts",
-        lambda planes: np.full(len(planes), PARTS),
+        "sunveil.publish.noisy_counts.whole_parts", lambda planes: np.full(len(planes), PARTS)
     )
     spoilt = [bin_counts(rows, BINS, whole, table="sectors") for rows in (ours, theirs)]
     assert exact_loss(*spoilt, 0.5) == pytest.approx(0.75)

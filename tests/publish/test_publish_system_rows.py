@@ -90,11 +90,7 @@ def test_parquet_has_the_list_of_planes_and_csv_has_not(tmp_path):
     publication = Publication("Systems", (systems, planes), guarantee, "drawn")
     write_publication(tmp_path / "out", publication)
     nested = parquet.read_table(tmp_path / "out" / "systems.parquet").to_pylist()
-    assert nested[0]["planes"][1] == {
-        "surface_azimuth": 270.0,
-        "surface_tilt": 30.0,
-        "share": 0.3,
-    }
+    assert nested[0]["planes"][1] == {"surface_azimuth": 270.0, "surface_tilt": 30.0, "share": 0.3}
     assert nested[3]["planes"] is None
     head = (tmp_path / "out" / "systems.csv").read_text().splitlines()[0]
     assert "planes" not in head

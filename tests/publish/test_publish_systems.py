@@ -267,10 +267,7 @@ def test_a_frame_shared_by_a_year_scores_a_late_record_as_its_own_frame_does(fle
             for each in one.records.records(part)
             if isinstance(each, HeldRecord) and each.number == member.number
         )
-    frames = (
-        shared.resolved(unit, 1.0, time_grid=member.time_grid),
-        own.resolved(unit, 1.0),
-    )
+    frames = (shared.resolved(unit, 1.0, time_grid=member.time_grid), own.resolved(unit, 1.0))
     ours, theirs = (score_record(each, record, unit) for each in frames)
     if isinstance(unit, System):
         assert ours.place == theirs.place
