@@ -62,12 +62,9 @@ def test_one_row_moves_one_total_by_the_clipping_at_most(pair):
     assert (moved > 0).sum() <= 1
 
 
-def test_capacities_are_held_and_missing_ones_are_the_lower_bound():
+def test_totals_are_by_group_in_watts_of_capacities_within_the_bounds():
     found = watts(np.array([0.2, 5.4321, 99.0, NAN, np.inf, -np.inf]), CLIP)
     assert found.tolist() == [1000, 5432, 20000, 1000, 20000, 1000]
-
-
-def test_totals_are_by_group_in_watts():
     rows = fleet([(0, 0, 2), (0, 0, 3.5), (0, 0, 30)], ["F1", "F1", "F3"])
     assert group_totals(rows, grouped(rows), clip_kw=CLIP).values.tolist() == [5500, 0, 20000]
 
@@ -166,24 +163,26 @@ def test_one_row_moves_all_levels_the_same_way_by_one_system_at_most(values, dat
     assert np.abs(moved).max() <= ours.sensitivity
 
 
+def laws(rule, fleets):
+    """Return the log-probabilities of each cap for each of two fleets."""
+    return [
+        rule.chosen_with.selection.log_probabilities(rule.score(rule.above(each)))
+        for each in fleets
+    ]
+
+
 @settings(max_examples=40)
 @given(CAPACITIES, st.data(), st.sampled_from([0.1, 1.0, 6.0]))
 def test_the_loss_of_the_choice_is_within_what_it_costs(values, data, epsilon):
     rule = ClipRule(RUNGS, Spending(epsilon), len(values))
-    laws = [
-        rule.chosen_with.selection.log_probabilities(rule.score(rule.above(each)))
-        for each in replaced(data, values)
-    ]
-    assert np.abs(laws[0] - laws[1]).max() <= rule.chosen_with.amount
+    ours, theirs = laws(rule, replaced(data, values))
+    assert np.abs(ours - theirs).max() <= rule.chosen_with.amount
 
 
 @given(CAPACITIES, st.data(), st.sampled_from([0.02, 0.5, 8.0]), st.sampled_from([1.5, 4.0, 30.0]))
 def test_the_rho_of_the_choice_is_within_what_it_costs(values, data, rho, order):
     rule = ClipRule(RUNGS, Spending(rho, concentrated=True), len(values))
-    ours, theirs = (
-        rule.chosen_with.selection.log_probabilities(rule.score(rule.above(each)))
-        for each in replaced(data, values)
-    )
+    ours, theirs = laws(rule, replaced(data, values))
     logs = order * ours + (1.0 - order) * theirs
     top = logs.max()
     divergence = (top + math.log(np.exp(logs - top).sum())) / (order - 1.0)
@@ -193,12 +192,8 @@ def test_the_rho_of_the_choice_is_within_what_it_costs(values, data, rho, order)
 def test_nearly_all_of_what_it_costs_is_reached():
     """A sharper draw than the proof allows would break the test above; this one is not idle."""
     rule = ClipRule((25.0, 50.0), Spending(3.0), 60)
-    fleets = np.array([30.0] * 60), np.array([10.0] + [30.0] * 59)
-    laws = [
-        rule.chosen_with.selection.log_probabilities(rule.score(rule.above(each)))
-        for each in fleets
-    ]
-    assert np.abs(laws[0] - laws[1]).max() > 0.99
+    ours, theirs = laws(rule, (np.array([30.0] * 60), np.array([10.0] + [30.0] * 59)))
+    assert np.abs(ours - theirs).max() > 0.99
 
 
 @dataclass(frozen=True)
@@ -267,9 +262,6 @@ def test_a_largest_that_is_none_is_refused(largest):
         ladder(largest)
 
 
-RUNGS = ladder(2000.0)
-
-
 @pytest.mark.parametrize("concentrated", [False, True])
 def test_the_exact_error_of_a_mix_is_that_of_draws(concentrated):
     """200 draws of a fleet; five standard errors of their mean."""
@@ -318,33 +310,25 @@ def test_nine_in_ten_errors_over_the_mixes_are_within_what_is_stated(concentrate
     assert 0.85 < np.mean(inside) < 0.95
 
 
-def test_errors_fall_with_epsilon_and_with_the_number_of_systems():
+def test_errors_are_of_noise_and_cut_and_fall_with_epsilon_and_systems():
     def error(epsilon, systems):
         return expected_error(ClipRule(RUNGS, Spending(epsilon), systems))
 
     assert error(0.3, 300) > error(1.0, 300) > error(4.0, 300)
     assert error(1.0, 100) > error(1.0, 1000) > error(1.0, 20_000)
-
-
-def test_groups_share_the_cut_and_each_has_the_whole_noise():
     rule = ClipRule(RUNGS, Spending(1.0), 900)
+    # groups share the cut, and each has the whole noise
     one, ten = expected_error(rule), expected_error(rule, groups=10)
     assert one < ten < 10.0 * one
-
-
-def test_nothing_is_cut_off_where_no_system_may_be_larger_than_the_clip():
-    rule = ClipRule((25.0,), Spending(1.0), 900)
-    noise = rule.deviations()[0] / 2**0.5
-    assert stated_errors(rule, 25.0)["mean"] == pytest.approx(noise)
-    assert expected_error(rule, groups=10) == pytest.approx(10.0 * expected_error(rule))
-
-
-def test_a_group_s_error_has_its_share_of_the_cut():
-    rule = ClipRule(RUNGS, Spending(1.0), 900)
     whole, part = stated_errors(rule, 25.0), stated_errors(rule, 25.0, share=0.1)
     noise = rule.deviations()[0] / 2**0.5
     assert noise < part["mean"] < whole["mean"]
     assert stated_errors(rule, 25.0, share=0.0)["mean"] == pytest.approx(noise)
+    # nothing is cut off where no system may be larger
+    rule = ClipRule((25.0,), Spending(1.0), 900)
+    noise = rule.deviations()[0] / 2**0.5
+    assert stated_errors(rule, 25.0)["mean"] == pytest.approx(noise)
+    assert expected_error(rule, groups=10) == pytest.approx(10.0 * expected_error(rule))
 
 
 GRID = QuantileGrid(0.0, 20.0, 40)
@@ -378,12 +362,10 @@ def test_the_expected_error_is_within_the_stated_bound(values, epsilon):
     assert -(law * score.levels).sum() <= rank_error(GRID, spending=Spending(epsilon))
 
 
-def test_values_are_moved_to_the_nearest_of_the_grid():
+def test_values_are_moved_to_the_nearest_of_the_grid_which_cuts_no_system_off():
     moved = GRID.places(np.array([-5.0, 0.26, 19.9, 99.0, np.nan, np.inf]))
     assert moved.tolist() == [0, 1, 40, 40, 0, 40]
-
-
-def test_capacities_have_a_grid_that_cuts_no_system_off():
+    assert grids(2000.0)["surface_tilt"] == QuantileGrid(0.0, 90.0, 180)
     grid = grids(2000.0)["dc_capacity_kw"]
     assert (grid.low, grid.high, grid.geometric) == (0.5, 2000.0, True)
     ratios = grid.values[1:] / grid.values[:-1]
@@ -391,7 +373,6 @@ def test_capacities_have_a_grid_that_cuts_no_system_off():
     places = grid.places(np.array([0.0, np.nan, 0.5, 640.0, 2000.0, 1e9]))
     assert places[[0, 1, 2, 4, 5]].tolist() == [0, 0, 0, grid.steps, grid.steps]
     assert grid.values[places[3]] == pytest.approx(640.0, rel=0.01)
-    assert grids(2000.0)["surface_tilt"] == QuantileGrid(0.0, 90.0, 180)
 
 
 @given(st.lists(ANY, min_size=1, max_size=9))
@@ -414,13 +395,17 @@ def test_under_a_promise_with_delta_quantiles_are_drawn_by_the_exponential_mecha
     assert rank_error(GRID, spending=part) == pytest.approx(2 * math.log(41) / (4 / 6) ** 0.5)
 
 
+def quantiles_of(rows, epsilon, *probabilities, key=None):
+    groups = groups_of(rows, key=key, keys=None if key is None else KEYS)
+    return draw_quantiles(
+        rows, groups, largest_kw=25.0, probabilities=probabilities, spending=Spending(epsilon)
+    )
+
+
 def test_a_large_fleet_has_its_quantiles_and_in_order():
     """At this ε a rank error of 300 of 4,000 has a probability below e^-100."""
     rows = random_fleet(4000)
-    groups = groups_of(rows, key=None, keys=None)
-    table = draw_quantiles(
-        rows, groups, largest_kw=25.0, probabilities=(0.75, 0.25, 0.5), spending=Spending(6.0)
-    )
+    table = quantiles_of(rows, 6.0, 0.75, 0.25, 0.5)
     assert table.column("quantity") == ["dc_capacity_kw"] * 3 + ["surface_tilt"] * 3
     assert table.column("probability") == [0.25, 0.5, 0.75] * 2
     for name in ("dc_capacity_kw", "surface_tilt"):
@@ -434,19 +419,11 @@ def test_a_system_on_two_planes_has_the_tilt_of_the_larger():
     """At this ε a rank error of 50 of 100 has a probability of about e^-100."""
     pair = [(90, 22, 0.4), (270, 31, 0.6)]
     rows = fleet([(180, 5, 4)] * 100, planes=dict.fromkeys(range(100), pair))
-    groups = groups_of(rows, key=None, keys=None)
-    table = draw_quantiles(
-        rows, groups, largest_kw=25.0, probabilities=(0.5,), spending=Spending(8.0)
-    )
-    assert table.column("value")[1] == 31.0
+    assert quantiles_of(rows, 8.0, 0.5).column("value")[1] == 31.0
 
 
 def test_an_empty_group_has_no_quantiles():
-    rows = fleet([(180, 30, 4)] * 9, ["F1"] * 9)
-    groups = groups_of(rows, key="feeder", keys=KEYS)
-    table = draw_quantiles(
-        rows, groups, largest_kw=25.0, probabilities=(0.5,), spending=Spending(1.0)
-    )
+    table = quantiles_of(fleet([(180, 30, 4)] * 9, ["F1"] * 9), 1.0, 0.5, key="feeder")
     values = {row[:2]: row[3] for row in table.rows}
     assert values["F1", "surface_tilt"] is not None
     assert values["F2", "surface_tilt"] is None
@@ -455,9 +432,5 @@ def test_an_empty_group_has_no_quantiles():
 
 @pytest.mark.parametrize("probabilities", [(0.0,), (1.0,), (0.5, 0.5), (float("nan"),)])
 def test_probabilities_that_are_none_are_refused(probabilities):
-    rows = random_fleet(9)
-    groups = groups_of(rows, key=None, keys=None)
     with pytest.raises(ParameterError, match="quantiles"):
-        draw_quantiles(
-            rows, groups, largest_kw=25.0, probabilities=probabilities, spending=Spending(1.0)
-        )
+        quantiles_of(random_fleet(9), 1.0, *probabilities)
