@@ -61,12 +61,15 @@ def ledger(tmp_path):
     where = tmp_path / "l.db"
     with Ledger(where, create=True, marks=HighWaterMarks(Path(f"{where}.mark"))) as book:
         book.create_dataset("d", Promise(System(), 30.0))
-        book.create_dataset("days", Promise(Days(1), 30.0))
         yield book
 
 
-def charges(ledger, dataset="d"):
-    return [entry.facts() for entry in ledger.entries(dataset) if entry.kind == "charge"]
+def publish(ledger, fleet, terms=TERMS):
+    return Publisher(ledger, "d").publish(SystemRows(fleet, terms))
+
+
+def charges(ledger):
+    return [entry.facts() for entry in ledger.entries("d") if entry.kind == "charge"]
 
 
 def opened(fleet, systems, **options):
@@ -77,10 +80,23 @@ def kinds(opened_fleet):
     return {each.system_id: each.kind for each in opened_fleet.refused}
 
 
-def test_every_system_is_one_row_near_the_truth_under_a_random_name(fleet, systems, ledger):
+def test_every_system_is_one_row_near_the_truth_and_charged_before_the_first_draw(
+    fleet, systems, ledger, monkeypatch
+):
+    seen, real = [], release.draw_release
+
+    def watch(*args, **options):
+        told = [(each["cost"], len(each["systems"])) for each in charges(ledger)]
+        seen.append((told, threading.current_thread() is threading.main_thread()))
+        return real(*args, **options)
+
+    monkeypatch.setattr(fleet_releases, "draw_release", watch)
     with opened(fleet, systems) as one:
-        found = Publisher(ledger, "d").publish(SystemRows(one, TERMS))
+        found = publish(ledger, one)
         assert one.refused == ()
+    # and no other thread draws
+    assert seen == [([(28 * 10**9, 6)], True)] * 6
+    assert ledger.verify("d").holds
     table, _ = found.tables
     names = table.column("release_id")
     assert len(set(names)) == 6
@@ -90,24 +106,6 @@ def test_every_system_is_one_row_near_the_truth_under_a_random_name(fleet, syste
     assert np.abs(np.subtract(drawn, truth)).max() <= 15.0
     told = json.dumps([table.rows, found.public, found.title, found.mechanism])
     assert not any(name in told.replace("-", " ").split() for name in PLANES)
-
-
-def test_all_are_charged_before_the_first_draw_which_no_other_thread_makes(
-    fleet, systems, ledger, monkeypatch
-):
-    seen = []
-    real = release.draw_release
-
-    def watch(*args, **options):
-        told = [(each["cost"], len(each["systems"])) for each in charges(ledger)]
-        seen.append((told, threading.current_thread() is threading.main_thread()))
-        return real(*args, **options)
-
-    monkeypatch.setattr(fleet_releases, "draw_release", watch)
-    with opened(fleet, systems) as one:
-        Publisher(ledger, "d").publish(SystemRows(one, TERMS))
-    assert seen == [([(28 * 10**9, 6)], True)] * 6
-    assert ledger.verify("d").holds
 
 
 @pytest.mark.parametrize("draws", [0, 4])
@@ -126,7 +124,7 @@ def test_a_run_that_is_killed_goes_on_with_what_it_drew_and_is_charged_once(
     with opened(fleet, systems, work=work) as one:
         plan = Publisher(ledger, "d").plan(SystemRows(one, TERMS))
         assert (plan.cost, plan.kept, plan.remaining) == (0.0, False, 2.0)
-        found = Publisher(ledger, "d").publish(SystemRows(one, TERMS))
+        found = publish(ledger, one)
     rows = found.tables[0].rows
     assert len(rows) == 6
     assert {tuple(row) for row in before} <= set(rows)
@@ -139,15 +137,13 @@ def test_asked_again_the_kept_answer_comes_back_whatever_the_layout(
     frame, fleet, systems, ledger, tmp_path, monkeypatch
 ):
     with opened(fleet, systems) as one:
-        first = Publisher(ledger, "d").publish(SystemRows(one, TERMS))
+        first = publish(ledger, one)
     monkeypatch.setattr(fleet_releases, "draw_release", lambda *_, **__: pytest.fail("drawn"))
-    label = MeterOptions(label="start")
     for path in write_layouts(tmp_path / "layouts", frame):
-        with opened(path, systems, reading=label) as other:
+        with opened(path, systems, reading=MeterOptions(label="start")) as other:
             assert other.refused == ()
-            again = Publisher(ledger, "d").publish(SystemRows(other, TERMS))
+            assert publish(ledger, other).tables[0].rows == first.tables[0].rows
             assert Publisher(ledger, "d").plan(SystemRows(other, TERMS)).kept
-        assert again.tables[0].rows == first.tables[0].rows
     assert len(charges(ledger)) == 1
 
 
@@ -158,13 +154,25 @@ def test_too_small_a_budget_refuses_all_and_leaves_nothing_behind(
     large = ReleaseTerms.of(System(), 31.0, choices=CHOICES)
     work = tmp_path / "work"
     with pytest.raises(BudgetExceeded), opened(fleet, systems, work=work) as one:
-        Publisher(ledger, "d").publish(SystemRows(one, large))
+        publish(ledger, one, large)
     assert charges(ledger) == []
     assert not work.exists()
+    days = ReleaseTerms.of(Days(1), 1.0)
     with pytest.raises(ParameterError, match="protects only"):
-        Publisher(ledger, "d").affordable(
-            ReleaseTerms.of(Days(1), 1.0).guarantee, ReleaseTerms.of(Days(1), 1.0).mechanism
-        )
+        Publisher(ledger, "d").affordable(days.guarantee, days.mechanism)
+
+
+def test_a_work_folder_is_new_and_removed_at_the_end(fleet, systems, tmp_path):
+    kept = tmp_path / "work" / "kept.txt"
+    kept.parent.mkdir()
+    kept.write_text("mine", encoding="utf-8")
+    for folder, error in (("work", ParameterError), ("other", SourceError)):
+        said = "work must be a new or an empty folder" if folder == "work" else None
+        with pytest.raises(error, match=said), opened(tmp_path / "no-fleet", systems,
+                                                      work=tmp_path / folder):  # fmt: skip
+            pass
+    assert kept.read_text(encoding="utf-8") == "mine"
+    assert not (tmp_path / "other").exists()
 
 
 @pytest.mark.parametrize("value", [np.nan, np.inf, -999.0])
@@ -181,7 +189,7 @@ def test_who_is_released_does_not_depend_on_any_reading(
             for each in (one, two)
         ]
         assert told[0] == told[1]
-        assert len(Publisher(ledger, "d").publish(SystemRows(two, TERMS)).tables[0].rows) == 6
+        assert len(publish(ledger, two).tables[0].rows) == 6
 
 
 def test_a_row_without_a_time_is_no_row_with_or_without_a_reading(frame, systems, tmp_path):
@@ -338,4 +346,4 @@ def test_a_fleet_that_changes_while_it_is_read_is_noticed(frame, systems, ledger
     with opened(folder, systems) as one:
         (folder / "a1.parquet").write_bytes((folder / "a2.parquet").read_bytes())
         with pytest.raises(SourceError, match="was changed"):
-            Publisher(ledger, "d").publish(SystemRows(one, TERMS))
+            publish(ledger, one)
