@@ -14,6 +14,7 @@ from sunveil.privacy import Days, System
 
 FOUR = ("a", "b", "c", "d")
 ONE, FIVE = Promise(System(), 1.0), Promise(System(), 5.0)
+PAIRED = Promise(System(), 1.0, meters=2)
 
 
 def homes(*keys, meters=()):
@@ -25,13 +26,17 @@ def homes(*keys, meters=()):
     ]
 
 
+def create(ledger, **promises):
+    for name, promise in promises.items():
+        ledger.create_dataset(name, promise)
+
+
 def holds(ledger):
     return all(ledger.verify(name).holds for name in ledger.names())
 
 
 def test_a_household_is_one_account_in_two_datasets(ledger):
-    ledger.create_dataset("one", ONE)
-    ledger.create_dataset("five", FIVE)
+    create(ledger, one=ONE, five=FIVE)
     for name in ("one", "five"):
         ledger.register(name, FOUR)
     ledger.charge("one", question(1, systems=FOUR, epsilon=0.75))
@@ -48,8 +53,7 @@ def test_a_household_is_one_account_in_two_datasets(ledger):
 
 
 def test_releases_about_all_systems_are_spent_by_whoever_is_elsewhere_too(ledger):
-    ledger.create_dataset("one", ONE)
-    ledger.create_dataset("five", FIVE)
+    create(ledger, one=ONE, five=FIVE)
     ledger.register("one", ("a", "b"))
     ledger.register("five", ("b", "c"))
     ledger.charge("one", question(1, epsilon=0.5))
@@ -64,19 +68,16 @@ def test_releases_about_all_systems_are_spent_by_whoever_is_elsewhere_too(ledger
     assert holds(ledger)
 
 
-def test_promises_that_cannot_be_added_up_share_nobody(ledger):
-    ledger.create_dataset("one", ONE)
+@pytest.mark.parametrize(
+    "other",
+    [Promise(Days(1), 1.0), Promise(System(), 1.0, 1e-6), Promise(System(), 1.0, 0.0, ("paper",))],
+)
+def test_promises_that_cannot_be_added_up_share_nobody(ledger, other):
+    create(ledger, one=ONE, other=other)
     ledger.register("one", FOUR)
-    others = [
-        Promise(Days(1), 1.0),
-        Promise(System(), 1.0, 1e-6),
-        Promise(System(), 1.0, 0.0, ("paper",)),
-    ]
-    for number, promise in enumerate(others):
-        ledger.create_dataset(f"other{number}", promise)
-        with pytest.raises(ParameterError, match="cannot be added up"):
-            ledger.register(f"other{number}", ("z", "a"))
-        ledger.register(f"other{number}", (f"z{number}",))
+    with pytest.raises(ParameterError, match="cannot be added up"):
+        ledger.register("other", ("z", "a"))
+    ledger.register("other", ("z",))
     assert holds(ledger)
 
 
@@ -132,7 +133,7 @@ def test_systems_that_two_tables_make_different_households_are_counted(ledger):
 
 
 def test_registering_again_changes_nothing(ledger):
-    ledger.create_dataset("one", Promise(System(), 1.0, meters=2))
+    ledger.create_dataset("one", PAIRED)
     ledger.register("one", homes("x", "x", "y", meters=("m1", "m2")))
     before = ledger.entries("one")
     ledger.register("one", homes("x", "x", "y", meters=("m1", "m2")))
@@ -145,7 +146,7 @@ def test_meters_of_one_home_count_as_one(ledger):
     ledger.create_dataset("one", ONE)
     with pytest.raises(ParameterError, match=r"^rows 1 and 2 below .*more meters than the 1"):
         ledger.register("one", homes("x", "x", "y"))
-    ledger.create_dataset("two", Promise(System(), 1.0, meters=2))
+    ledger.create_dataset("two", PAIRED)
     ledger.register("two", homes("x", "x", "y"))
     ledger.set_share("two", "ann", 0.9)
     asked = question(1, systems=("s1", "s2", "s3"), epsilon=0.4, analyst="ann")
@@ -206,8 +207,7 @@ def test_one_meter_has_one_name(ledger):
 
 
 def test_a_table_says_of_households_what_ids_alone_did_not(ledger):
-    ledger.create_dataset("one", Promise(System(), 1.0, meters=2))
-    ledger.create_dataset("two", Promise(System(), 1.0, meters=2))
+    create(ledger, one=PAIRED, two=PAIRED)
     ledger.register("one", ("s1", "s2"))
     ledger.register("two", ("s1",))
     ledger.charge("one", question(1, systems=("s2",), epsilon=0.75))
@@ -235,7 +235,7 @@ def test_ids_that_meet_by_chance_need_tables(ledger):
 
 
 def test_a_ledger_keeps_no_key_and_no_id(small, path):
-    small.create_dataset("one", Promise(System(), 1.0, meters=2))
+    small.create_dataset("one", PAIRED)
     known = [SystemHome("unmistakable-id", "unmistakable-key", "unmistakable-meter")]
     small.register("one", known)
     small.close()
@@ -260,7 +260,7 @@ def test_a_ledger_keeps_no_key_and_no_id(small, path):
 def test_what_was_changed_by_hand_is_found(where, open_ledger, change):
     ledger = open_ledger(where)
     for name in ("one", "two"):
-        ledger.create_dataset(name, Promise(System(), 1.0, meters=2))
+        ledger.create_dataset(name, PAIRED)
         ledger.register(name, homes("x", "x", "y"))
         ledger.charge(name, question(systems=("s1",), epsilon=0.2))
     assert holds(ledger)
@@ -315,7 +315,7 @@ def test_racing_datasets_grant_a_household_exactly_its_budget(where, open_ledger
 
 def test_many_households_are_registered_and_charged(small):
     many = [SystemHome(f"s{number}", f"h{number // 2}") for number in range(12_000)]
-    small.create_dataset("one", Promise(System(), 1.0, meters=2))
+    small.create_dataset("one", PAIRED)
     small.register("one", many)
     small.charge("one", question(1, systems=tuple(home.system_id for home in many), epsilon=0.25))
     assert (small.dataset("one").households, small.dataset("one").remaining) == (6000, 0.5)

@@ -22,7 +22,7 @@ from sunveil.ledger import Ledger, ledger_database
 from sunveil.ledger.ledger_database import open_engine, use_wal
 from sunveil.ledger.move_ledger import move_ledger
 
-CHARGE_ON_BAD_DISK = Path(__file__).with_name("charge_on_bad_disk.py")
+CHILDREN = Path(__file__).with_name("ledger_children.py")
 
 
 def fingerprint(folder):
@@ -162,7 +162,7 @@ def test_a_disk_that_refuses_leaves_the_ledger_as_it_was(limit, reachable, open_
     ledger.charge("d", question())
     ledger.close()
     before = fingerprint(reachable)
-    command = [sys.executable, CHARGE_ON_BAD_DISK, limit, reachable / "ledger.db"]
+    command = [sys.executable, CHILDREN, "refused", reachable / "ledger.db", limit]
     done = subprocess.run(command, capture_output=True, text=True)
     assert (done.returncode, done.stderr) == (0, "")
     assert re.fullmatch(r"LedgerUnavailable: the ledger [^\n]*(rights|disk)[^\n]*\n", done.stdout)

@@ -15,7 +15,7 @@ from ledger_makers import question
 from sunveil.ledger import Promise
 from sunveil.privacy import System
 
-RACER = Path(__file__).with_name("racing_asker.py")
+CHILDREN = Path(__file__).with_name("ledger_children.py")
 # More budgets than these would let nearly all of the processes have what they ask for.
 PROCESSES, BUDGETS = 6, 4
 # What each of the processes charges, in turn: None is the fleet.
@@ -40,7 +40,7 @@ def allowed(granted: list[str | None], budget: int) -> bool:
 def racing(where: str, processes: int) -> subprocess.Popen[str]:
     """Start processes that race, which say that they are ready."""
     return subprocess.Popen(
-        [sys.executable, RACER, where, str(processes)],
+        [sys.executable, CHILDREN, "racing", where, str(processes)],
         stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,
         text=True,
@@ -82,8 +82,6 @@ def one_round(ledger, racers, number):
     assert verdict.charges == verdict.answered == len(granted)
 
 
-
-
 def test_a_verification_amid_charges_sees_one_instant(where, open_ledger):
     ledger, other = open_ledger(where), open_ledger(where)
     ledger.create_dataset("d", Promise(System(), 100.0))
@@ -104,9 +102,6 @@ def test_a_verification_amid_charges_sees_one_instant(where, open_ledger):
     assert found[-1].entries > found[0].entries
 
 
-KILLED_ASKERS = Path(__file__).with_name("killed_askers.py")
-
-
 @pytest.mark.parametrize(
     ("where", "rounds"), [("sqlite", 40), ("postgresql", 20)], indirect=["where"]
 )
@@ -118,7 +113,9 @@ def test_a_kill_at_any_instant_leaves_no_answer_without_a_charge(
     ledger.close()
     seen = tmp_path / "seen"
     done = subprocess.run(
-        [sys.executable, KILLED_ASKERS, where, seen, str(rounds)], capture_output=True, text=True
+        [sys.executable, CHILDREN, "killed", where, seen, str(rounds)],
+        capture_output=True,
+        text=True,
     )
     assert (done.returncode, done.stderr) == (0, "")
     assert int(done.stdout) == 3 * rounds

@@ -144,15 +144,6 @@ def test_a_promise_with_delta_is_paid_in_rho_with_gaussian_noise():
     assert counts.rows[0][-1] == pytest.approx(2.0, abs=1e-3)
 
 
-def test_a_pair_is_published_in_both_sectors():
-    """At this ε drawn noise of a system or more has a probability of e^-25."""
-    rows = fleet([(180.0, 5.0, 4.0)] * 100, planes=dict.fromkeys(range(100), PAIR))
-    (table,) = fleet_tables(rows, TableChoices(bins=BINS, epsilon=50.0, tables=("sectors",))).tables
-    assert table.column("sector") == ["N", "E", "S", "W", "unknown"]
-    np.testing.assert_allclose(table.column("noisy"), [0.0, 60.0, 0.0, 40.0, 0.0], atol=1.0)
-    np.testing.assert_allclose(table.column("systems"), [0, 60, 0, 40, 0], atol=1.0)
-
-
 def test_given_bounds_say_what_they_cut_off_as_far_as_classes_tell():
     rows = fleet([(180.0, 30.0, 4.0)] * 400 + [(180.0, 30.0, 60.0)] * 100)
     asked = {"bins": BINS, "epsilon": 50.0, "clip_kw": (0.0, 25.0), "largest_kw": 500.0}

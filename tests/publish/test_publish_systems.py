@@ -1,3 +1,5 @@
+"""Rows of systems, from a fleet of files and from records in memory."""
+
 from __future__ import annotations
 
 import json
@@ -5,6 +7,7 @@ import signal
 import subprocess
 import sys
 import threading
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -19,20 +22,28 @@ from roof_fleets import (
     write_systems,
 )
 
-from sunveil.errors import BudgetExceeded, ParameterError, SourceError
+from sunveil.errors import BudgetExceeded, MeterError, ParameterError, SourceError
 from sunveil.fleet.open import HeldRecord
 from sunveil.ledger import Ledger, Promise
 from sunveil.ledger.hash_chain import HighWaterMarks
-from sunveil.meters import MeterOptions
-from sunveil.privacy import Days, Readings, System
+from sunveil.meters import MeterOptions, from_pandas
+from sunveil.meters.record import Cleaning
+from sunveil.privacy import Days, Guarantee, Readings, System
 from sunveil.publish.publisher import Publisher
 from sunveil.publish.system_rows import SystemRows
 from sunveil.releases import fleet_releases, release
 from sunveil.releases.candidate_frame import make_frame
 from sunveil.releases.expected_errors import typical_errors
-from sunveil.releases.fleet_releases import FrameCache, ReleaseTerms, open_fleet, release_systems
+from sunveil.releases.fleet_releases import (
+    FrameCache,
+    MemorySystems,
+    ReleaseTerms,
+    open_fleet,
+    release_systems,
+)
 from sunveil.releases.prior_and_votes import VOTE_RULES
 from sunveil.releases.release import score_record
+from sunveil.weather import clearsky
 
 HERE = Path(__file__).parent
 
@@ -61,6 +72,7 @@ def ledger(tmp_path):
     where = tmp_path / "l.db"
     with Ledger(where, create=True, marks=HighWaterMarks(Path(f"{where}.mark"))) as book:
         book.create_dataset("d", Promise(System(), 30.0))
+        book.create_dataset("days", Promise(Days(1), 30.0))
         yield book
 
 
@@ -68,8 +80,8 @@ def publish(ledger, fleet, terms=TERMS):
     return Publisher(ledger, "d").publish(SystemRows(fleet, terms))
 
 
-def charges(ledger):
-    return [entry.facts() for entry in ledger.entries("d") if entry.kind == "charge"]
+def charges(ledger, dataset="d"):
+    return [entry.facts() for entry in ledger.entries(dataset) if entry.kind == "charge"]
 
 
 def opened(fleet, systems, **options):
@@ -347,3 +359,147 @@ def test_a_fleet_that_changes_while_it_is_read_is_noticed(frame, systems, ledger
         (folder / "a1.parquet").write_bytes((folder / "a2.parquet").read_bytes())
         with pytest.raises(SourceError, match="was changed"):
             publish(ledger, one)
+
+
+@pytest.fixture(scope="module")
+def weather(golden_site):
+    return clearsky(golden_site, "2019-03-01", "2019-04-15")
+
+
+@pytest.fixture(scope="module")
+def records(clear_power):
+    """Five systems of 5 kW at (200, 30), under the curator's own names."""
+    power = clear_power(200.0, 30.0, dc_capacity_kw=5.0, start="2019-03-10", days=20)
+    one = from_pandas(power, label="start", cleaning="each", power_unit="kW")
+    return [replace(one, system_id=f"customer-{number}") for number in range(5)]
+
+
+@pytest.fixture
+def publish_records(ledger, records, weather):
+    def make(records=records, *, plan=False, dataset="d", **options):
+        options = {"unit": System(), "epsilon": 20.0, "choices": CHOICES, **options}
+        terms = ReleaseTerms.of(options.pop("unit"), options.pop("epsilon"), **options)
+        publisher = Publisher(ledger, dataset)
+        product = SystemRows(MemorySystems(records, lambda _: weather), terms)
+        return publisher.plan(product) if plan else publisher.publish(product)
+
+    return make
+
+
+def test_the_errors_to_expect_of_a_register_are_those_of_half_the_epsilon(records, weather):
+    def found(systems, epsilon):
+        terms = ReleaseTerms.of(Readings(1), epsilon, choices=CHOICES)
+        return MemorySystems(systems, lambda _: weather).expected(terms)
+
+    register, plain = replace(records[0], differenced=True), records[1]
+    assert found([register], 0.2) == found([plain], 0.1) != found([plain], 0.2)
+    mixed, apart = found([register, plain], 0.2), [found([plain], e) for e in (0.1, 0.2)]
+    assert mixed.tilt.mean == pytest.approx(np.mean([each.tilt.mean for each in apart]))
+    assert mixed.tilt.within == pytest.approx(np.mean([each.tilt.within for each in apart]))
+
+
+def test_nothing_in_a_row_depends_on_the_record_but_the_draw(publish_records, records, monkeypatch):
+    """So that rows of two publications can be linked by their values alone."""
+    short = replace(records[1], times=records[1].times[:480], power_kw=records[1].power_kw[:480])
+    register = replace(records[2], differenced=True)
+
+    def draw(scored, frame, **options):
+        drawn = real(scored, frame, **options)
+        return replace(drawn, surface_azimuth=190.0, surface_tilt=20.0, dc_capacity_kw=4.0)
+
+    real = release.draw_release
+    monkeypatch.setattr(fleet_releases, "draw_release", draw)
+    for systems in ([records[0], short, register], [register, records[0]]):
+        table, errors = publish_records(systems, unit=System(), epsilon=2.0).tables
+        names = {column.name for column in table.columns}
+        assert names == {"release_id", "surface_azimuth", "surface_tilt", "dc_capacity_kw"}
+        assert {row[1:] for row in table.rows} == {(190.0, 20.0, 4.0)}
+        assert len(errors.rows) == 3
+
+
+def test_another_question_is_another_charge_and_none_names_a_system(
+    publish_records, ledger, records
+):
+    found = publish_records(epsilon=3.0)
+    told = json.dumps([found.tables[0].rows, found.public, found.title, found.mechanism])
+    assert not any(record.system_id in told for record in records)
+    assert found.guarantee == Guarantee(System(), 3.0, 0.0, "docs/proofs/window.md")
+    assert found.public["window_candidates"] == CHOICES.window(3.0).inside
+    publish_records(epsilon=4.0)
+    again = publish_records(records[::-1], epsilon=3.0)
+    assert again.tables[0].rows == found.tables[0].rows
+    publish_records(epsilon=3.0, choices=replace(CHOICES, step=20.0))
+    publish_records(records[:4], epsilon=3.0)
+    later = [
+        replace(r, times=r.times[24:], power_kw=r.power_kw[24:], rows_span=None) for r in records
+    ]
+    publish_records(later, epsilon=3.0)
+    assert len(charges(ledger)) == 5
+    assert ledger.dataset("d").largest_spent == 16.0
+
+
+@pytest.mark.parametrize(
+    ("options", "name"),
+    [
+        ({"unit": Days(1)}, "permute-and-flip"),
+        ({"unit": Days(2), "mechanism": "exponential"}, "exponential"),
+        ({"unit": System()}, "window"),
+    ],
+)
+def test_every_unit_and_mechanism_is_charged_as_it_is_drawn(publish_records, ledger, options, name):
+    found = publish_records(dataset="days", **options)
+    (charge,) = charges(ledger, "days")
+    assert charge["mechanism"] == name
+    assert found.guarantee.unit == options["unit"]
+    assert name in found.mechanism
+
+
+def test_records_that_cannot_be_released_are_refused_before_the_charge(
+    publish_records, ledger, records
+):
+    cleaned = replace(records[0], cleaning=Cleaning.RECORD)
+    past = np.timedelta64(2, "D") * 365
+    dark = replace(records[0], times=records[0].times - past, rows_span=None)
+    for bad in ([cleaned], [*records, replace(dark, system_id="z")]):
+        with pytest.raises(MeterError):
+            publish_records(bad)
+    for said, given, options in (
+        ("named twice", [records[0], records[0]], {}),
+        ("named twice", [replace(records[0], system_id=name) for name in ("7", "7.0")], {}),
+        ("no systems", [], {}),
+        ("single releases", records, {"mechanism": "paper"}),
+        ("by the window", records, {"mechanism": "exponential"}),
+        ("protects only", records, {"unit": Readings(1)}),
+    ):
+        with pytest.raises(ParameterError, match=said):
+            publish_records(given, **options)
+    assert charges(ledger) == []
+
+
+def test_a_plan_says_cost_and_error_and_spends_nothing(publish_records, ledger):
+    plan = publish_records(plan=True, epsilon=4.0)
+    assert (plan.drawn, plan.cost, plan.remaining, plan.kept) == (5, 4.0, 30.0, False)
+    assert charges(ledger) == []
+    errors = publish_records(epsilon=4.0).tables[1]
+    spreads = plan.expected.azimuth, plan.expected.tilt, plan.expected.capacity
+    assert errors.column("mean") == [round(each.mean, 3) for each in spreads]
+    assert errors.column("within_90_percent") == [round(each.within, 3) for each in spreads]
+    assert errors.column("quantity") == ["surface_azimuth", "surface_tilt", "dc_capacity_kw"]
+    assert errors.column("basis") == [plan.expected.basis] * 3
+    after = publish_records(plan=True, epsilon=4.0)
+    assert (after.cost, after.remaining, after.kept) == (0.0, 26.0, True)
+    with pytest.raises(ParameterError, match="protects only"):
+        publish_records(plan=True, unit=Days(1))
+
+
+def test_each_release_is_counted_and_their_frame_is_made_once(records, weather, monkeypatch):
+    real, frames, counted = fleet_releases.make_frame, [], []
+    monkeypatch.setattr(
+        fleet_releases, "make_frame", lambda *a, **o: frames.append(1) or real(*a, **o)
+    )
+    terms = ReleaseTerms.of(Days(1), 1.0, choices=CHOICES)
+    systems = MemorySystems(records, lambda _: weather)
+    assert repr(systems) == "MemorySystems(5 systems, private)"
+    release_systems(systems, terms=terms, on_progress=lambda *each: counted.append(each))
+    assert counted == [(done, 5) for done in range(1, 6)]
+    assert len(frames) == 1

@@ -55,24 +55,20 @@ def distance(one: np.ndarray, other: np.ndarray) -> float:
     return float(np.abs(one - other).sum() / 2.0)
 
 
-def test_the_channel_is_the_windows_own_where_every_value_is_a_cell():
-    small = Window(1.3, (Axis(6, wraps=True), Axis(4), Axis(3)), 17)
-    found = channel(small)
-    for number, place in enumerate(np.ndindex(6, 4, 3)):
-        law = small.probabilities(Placement(place, small.axes))
-        assert found[:, number] == pytest.approx(law.ravel(), rel=1e-12)
-
-
-def test_the_channel_of_cells_counts_what_the_window_holds_in_each():
-    found = channel(WINDOW)
-    cells = (12, 10, 12)  # of 24, 10 and 12 values
-    assert found.shape == (1440, 1440)
+@pytest.mark.parametrize(
+    ("window", "two"), [(Window(1.3, (Axis(6, wraps=True), Axis(4), Axis(3)), 17), 1), (WINDOW, 2)]
+)
+def test_the_channel_counts_what_the_window_holds_in_each_cell(window, two):
+    """Cells have one value of the azimuth, or two, of which the middle is the first."""
+    found = channel(window)
+    around, tilts, capacities = (axis.size for axis in window.axes)
+    cells = (around // two, tilts, capacities)
+    assert found.shape == (np.prod(cells),) * 2
     assert found.sum(axis=0) == pytest.approx(1.0)
-    for at in ((0, 0, 0), (7, 3, 5), (11, 9, 11)):
-        place = (2 * at[0], at[1], at[2])  # the middle of two values is the first
-        law = WINDOW.probabilities(Placement(place, AXES)).reshape(12, 2, 10, 12).sum(axis=1)
-        column = np.ravel_multi_index(at, cells)
-        assert found[:, column] == pytest.approx(law.ravel(), rel=1e-9)
+    for number, (cell, *beside) in list(enumerate(np.ndindex(cells)))[:: 1 if two == 1 else 97]:
+        law = window.probabilities(Placement((two * cell, *beside), window.axes))
+        expected = law.reshape(around // two, two, tilts, capacities).sum(axis=1)
+        assert found[:, number] == pytest.approx(expected.ravel(), rel=1e-9)
 
 
 GROUPS = [np.arange(24) // 3, np.array([0, 0, 0, 1, 1, 1, 2, 2, 2, 2]), np.arange(12) // 4]
@@ -127,52 +123,34 @@ def test_the_joint_shares_keep_what_goes_together():
 
 @pytest.fixture(scope="module")
 def published() -> tuple[np.ndarray, PublishedTable, dict]:
-    """Return places of 300 systems, their published rows, and the public choices."""
+    """Return places of 3,000 systems, their published rows, and the public choices."""
     choices = Choices(capacities=Capacities(1.0, 30.0, 0.05))
-    public = {
-        "choices": choices.to_dict(),
-        "epsilon": 4.0,
-        "window_candidates": best_window(4.0, choices.axes()).inside,
-    }
+    inside = best_window(4.0, choices.axes()).inside
+    public = {"choices": choices.to_dict(), "epsilon": 4.0, "window_candidates": inside}
     window = window_of(public)
     assert window == choices.window(4.0)
     rng = np.random.default_rng(0)
-    truth = np.stack(
-        [
-            rng.integers(30, 43, 3000) % window.axes[0].size,
-            rng.integers(2, 9, 3000),
-            rng.integers(10, 20, 3000),
-        ],
-        axis=1,
-    )
+    spans = ((30, 43), (2, 9), (10, 20))
+    truth = np.stack([rng.integers(*span, 3000) for span in spans], axis=1)
+    truth[:, 0] %= window.axes[0].size
     places = released(truth, window, rng)
-    azimuth, tilt, capacity = values_of(public)
-    rows = zip(
-        azimuth[places[:, 0]].tolist(),
-        tilt[places[:, 1]].tolist(),
-        capacity[places[:, 2]].tolist(),
-        strict=True,
-    )
+    values = (each[at].tolist() for each, at in zip(values_of(public), places.T, strict=True))
     names = ("surface_azimuth", "surface_tilt", "dc_capacity_kw")
     columns = tuple(Column(name, "number", "") for name in names)
-    return truth, PublishedTable("systems", "", columns, tuple(rows)), public
+    rows = tuple(zip(*values, strict=True))
+    return truth, PublishedTable("systems", "", columns, rows), public
 
 
-def test_published_rows_are_taken_back_to_their_places(published):
-    _, table, public = published
-    places = places_of(table, public)
-    azimuth, tilt, capacity = values_of(public)
-    for number, row in enumerate(table.rows[:50]):
-        a, t, c = places[number]
-        assert (azimuth[a], tilt[t], capacity[c]) == pytest.approx(row)
-
-
-def test_shares_of_published_systems_add_up_and_find_the_fleet(published):
+def test_published_rows_are_taken_back_to_their_places_and_shares_find_the_fleet(published):
     truth, table, public = published
+    places = places_of(table, public)
+    values = values_of(public)
+    for place, row in zip(places[:50], table.rows, strict=False):
+        assert [each[at] for each, at in zip(values, place, strict=True)] == pytest.approx(row)
     found = unmix_systems(table, public)
     for name in ("surface_azimuth", "surface_tilt", "dc_capacity_kw"):
-        rows = [row for row in found.rows if row[0] == name]
-        assert sum(row[2] for row in rows) == pytest.approx(1.0, abs=1e-4)
+        shares_of = [row[2] for row in found.rows if row[0] == name]
+        assert sum(shares_of) == pytest.approx(1.0, abs=1e-4)
     real = np.bincount(np.floor((truth[:, 0] * 5.0 / 45.0 + 0.5) % 8).astype(int), minlength=8)
     sectors = [row for row in found.rows if row[0] == "surface_azimuth"]
     assert [row[1] for row in sectors][:3] == ["0°", "45°", "90°"]
@@ -182,14 +160,14 @@ def test_shares_of_published_systems_add_up_and_find_the_fleet(published):
 
 def test_what_is_no_release_of_whole_systems_is_refused(published):
     _, table, public = published
-    with pytest.raises(ParameterError, match="no window"):
-        places_of(table, {"choices": public["choices"], "epsilon": 1.0})
-    with pytest.raises(ParameterError, match="outside the axes"):
-        unmix(np.array([[24, 0, 0]]), WINDOW, GROUPS)
-    with pytest.raises(ParameterError, match="one column per axis"):
-        unmix(np.zeros((3, 2), dtype=np.int64), WINDOW, GROUPS)
-    with pytest.raises(ParameterError, match="one group"):
-        unmix(fleet(5), WINDOW, [np.zeros(3, dtype=np.int64)] * 3)
-    boxes = {name: each for name, each in public.items() if name != "window_candidates"}
-    with pytest.raises(ParameterError, match="no window"):  # a window of another shape
-        places_of(table, {**boxes, "window_widths": [3, 3, 3]})
+    bare = {name: each for name, each in public.items() if name != "window_candidates"}
+    for other in (bare, {**bare, "window_widths": [3, 3, 3]}):  # a window of another shape
+        with pytest.raises(ParameterError, match="no window"):
+            places_of(table, other)
+    for places, groups, said in (
+        (np.array([[24, 0, 0]]), GROUPS, "outside the axes"),
+        (np.zeros((3, 2), dtype=np.int64), GROUPS, "one column per axis"),
+        (fleet(5), [np.zeros(3, dtype=np.int64)] * 3, "one group"),
+    ):
+        with pytest.raises(ParameterError, match=said):
+            unmix(places, WINDOW, groups)
