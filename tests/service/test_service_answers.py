@@ -64,7 +64,7 @@ def released(service, question):
         "roofs", question, analyst="ann", key=f"key of {question.model_dump_json()}"
     )
     with service.store.reading() as connection:
-        return find_release(connection, answered.release)[1]
+        return find_release(connection, answered.release).body
 
 
 def test_an_analyst_buys_every_table_that_a_curator_can():
