@@ -44,7 +44,7 @@ def test_a_dataset_is_created_listed_and_shown(sunveil, used):
     row = " ".join(out.splitlines()[2].split())
     assert row == "roofs a system's whole record ε 2 0.75 1.25"
     code, out, _ = sunveil("dataset", "show", "roofs")
-    assert "by more than ε = 2." in out
+    assert "total budget ε = 2 for everything ever published." in out
     assert "1.25 is left" in out
     assert json.loads(sunveil("dataset", "show", "roofs", "--json")[1])["remaining"] == 1.25
     assert json.loads(sunveil("dataset", "list", "--json")[1])[0]["dataset"] == "roofs"
@@ -219,7 +219,7 @@ def test_households_are_registered_by_a_table_or_one_by_one(sunveil, tmp_path):
     table.write_text("system_id,household,meter\ns1,40031,m1\ns2,40031,m2\ns3,51774,\n")
     code, out, _ = sunveil("dataset", "households", "roofs", "--table", table)
     assert code == 0
-    assert "of any household, with at most 2 meters, by more than" in out
+    assert "of any household with at most 2 meters, total budget" in out
     assert "2 households are registered; over all" in out
     assert sunveil("dataset", "households", "roofs", "--add", "s4", "--add", "s5")[0] == 0
     shown = json.loads(sunveil("dataset", "show", "roofs", "--json")[1])

@@ -47,10 +47,10 @@ def test_a_conditional_guarantee_is_refused_unless_it_is_named_and_costs_its_eps
     for promise in (Promise(System(), 2.0), Promise(System(), 2.0, conditional=("other",))):
         with pytest.raises(ParameterError, match="conditional"):
             promise.cost(conditional(), mechanism="paper")
-        assert "on condition" not in str(Promise(System(), 2.0))
+        assert "conditional" not in str(Promise(System(), 2.0))
     allowed = Promise(System(), 2.0, conditional=("paper",))
     assert allowed.cost(conditional(), mechanism="paper") == 10**9
-    assert "on condition" in str(allowed)
+    assert str(allowed).endswith("; conditional for releases by: paper")
     # and is never counted as the exponential mechanism
     promise = Promise(System(), 10.0, 1e-6, ("exponential",))
     assert promise.cost(conditional(), mechanism="exponential") == 500_000_000
