@@ -16,13 +16,15 @@ from roof_fleets import (
     CHOICES,
     PLANES,
     TERMS,
+    in_memory,
     long_frame,
+    open_to_release,
     write_layouts,
     write_readings,
     write_systems,
 )
 
-from sunveil.errors import BudgetExceeded, MeterError, ParameterError, SourceError
+from sunveil.errors import BudgetExceeded, ParameterError, SourceError, WeatherError
 from sunveil.fleet.open import HeldRecord
 from sunveil.ledger import Ledger, Promise
 from sunveil.ledger.hash_chain import HighWaterMarks
@@ -34,13 +36,7 @@ from sunveil.publish.system_rows import SystemRows
 from sunveil.releases import fleet_releases, release
 from sunveil.releases.candidate_frame import make_frame
 from sunveil.releases.expected_errors import typical_errors
-from sunveil.releases.fleet_releases import (
-    FrameCache,
-    MemorySystems,
-    ReleaseTerms,
-    open_fleet,
-    release_systems,
-)
+from sunveil.releases.fleet_releases import FrameCache, ReleaseTerms, release_systems
 from sunveil.releases.prior_and_votes import VOTE_RULES
 from sunveil.releases.release import score_record
 from sunveil.weather import clearsky
@@ -85,7 +81,7 @@ def charges(ledger, dataset="d"):
 
 
 def opened(fleet, systems, **options):
-    return open_fleet(fleet, systems, part_rows=1, **options)
+    return open_to_release(fleet, systems, part_rows=1, **options)
 
 
 def kinds(opened_fleet):
@@ -283,8 +279,8 @@ def test_a_frame_shared_by_a_year_scores_a_late_record_as_its_own_frame_does(fle
         own = make_frame(weather, member.time_grid, CHOICES)
         (record,) = (
             each.record
-            for part in one.records.parts
-            for each in one.records.records(part)
+            for part in one.fleet.parts
+            for each in one.fleet.records(part)
             if isinstance(each, HeldRecord) and each.number == member.number
         )
     frames = (shared.resolved(unit, 1.0, time_grid=member.time_grid), own.resolved(unit, 1.0))
@@ -380,7 +376,7 @@ def publish_records(ledger, records, weather):
         options = {"unit": System(), "epsilon": 20.0, "choices": CHOICES, **options}
         terms = ReleaseTerms.of(options.pop("unit"), options.pop("epsilon"), **options)
         publisher = Publisher(ledger, dataset)
-        product = SystemRows(MemorySystems(records, lambda _: weather), terms)
+        product = SystemRows(in_memory(records, weather), terms)
         return publisher.plan(product) if plan else publisher.publish(product)
 
     return make
@@ -389,7 +385,7 @@ def publish_records(ledger, records, weather):
 def test_the_errors_to_expect_of_a_register_are_those_of_half_the_epsilon(records, weather):
     def found(systems, epsilon):
         terms = ReleaseTerms.of(Readings(1), epsilon, choices=CHOICES)
-        return MemorySystems(systems, lambda _: weather).expected(terms)
+        return in_memory(systems, weather).expected(terms)
 
     register, plain = replace(records[0], differenced=True), records[1]
     assert found([register], 0.2) == found([plain], 0.1) != found([plain], 0.2)
@@ -460,9 +456,10 @@ def test_records_that_cannot_be_released_are_refused_before_the_charge(
     cleaned = replace(records[0], cleaning=Cleaning.RECORD)
     past = np.timedelta64(2, "D") * 365
     dark = replace(records[0], times=records[0].times - past, rows_span=None)
-    for bad in ([cleaned], [*records, replace(dark, system_id="z")]):
-        with pytest.raises(MeterError):
-            publish_records(bad)
+    with pytest.raises(ParameterError, match="cleaning each"):
+        publish_records([cleaned])
+    with pytest.raises(WeatherError, match="not a day in common"):
+        publish_records([*records, replace(dark, system_id="z")])
     for said, given, options in (
         ("named twice", [records[0], records[0]], {}),
         ("named twice", [replace(records[0], system_id=name) for name in ("7", "7.0")], {}),
@@ -498,8 +495,8 @@ def test_each_release_is_counted_and_their_frame_is_made_once(records, weather, 
         fleet_releases, "make_frame", lambda *a, **o: frames.append(1) or real(*a, **o)
     )
     terms = ReleaseTerms.of(Days(1), 1.0, choices=CHOICES)
-    systems = MemorySystems(records, lambda _: weather)
-    assert repr(systems) == "MemorySystems(5 systems, private)"
+    systems = in_memory(records, weather)
+    assert repr(systems) == "SystemsToRelease(5 systems, private)"
     release_systems(systems, terms=terms, on_progress=lambda *each: counted.append(each))
     assert counted == [(done, 5) for done in range(1, 6)]
     assert len(frames) == 1
