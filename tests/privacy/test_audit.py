@@ -106,10 +106,7 @@ def neighbours(sensitivity: int = 1) -> list[tuple[Score, Score]]:
     """Return every way in which three levels can move."""
     moves = range(-sensitivity, sensitivity + 1)
     return [
-        (
-            score(30, 3, 0, sensitivity=sensitivity),
-            score(30 + a, 3 + b, c, sensitivity=sensitivity),
-        )
+        (score(30, 3, 0, sensitivity=sensitivity), score(30 + a, 3 + b, c, sensitivity=sensitivity))
         for a, b, c in itertools.product(moves, repeat=3)
     ]
 

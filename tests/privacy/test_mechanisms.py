@@ -13,13 +13,7 @@ from scipy.stats import chi2
 
 from sunveil.errors import ParameterError
 from sunveil.privacy import Days, Guarantee, PermuteAndFlip, Readings, Score, System
-from sunveil.privacy.mechanisms import (
-    SLACK,
-    Axis,
-    Exponential,
-    Placement,
-    permute_and_flip_logs,
-)
+from sunveil.privacy.mechanisms import SLACK, Axis, Exponential, Placement, permute_and_flip_logs
 
 # Production randomness cannot be seeded: a right draw fails this once in ten million runs.
 FALSE_ALARM = 1e-7

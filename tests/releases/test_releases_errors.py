@@ -36,10 +36,7 @@ def test_the_mean_and_what_nine_in_ten_stay_within():
 
 def test_pooled_laws_count_equally_whatever_their_totals():
     pooled = Law.pooled(
-        [
-            Law(np.array([1.0]), np.array([10.0])),
-            Law(np.array([3.0, 5.0]), np.array([0.5, 0.5])),
-        ]
+        [Law(np.array([1.0]), np.array([10.0])), Law(np.array([3.0, 5.0]), np.array([0.5, 0.5]))]
     )
     assert pooled.mean == pytest.approx((1.0 + 4.0) / 2.0)
 

@@ -9,12 +9,7 @@ import pandas as pd
 import pytest
 from experiment_makers import small_experiment
 
-from reproduction.conjectures import (
-    any_change,
-    clearest_days,
-    clearness_ranks,
-    light_and_power,
-)
+from reproduction.conjectures import any_change, clearest_days, clearness_ranks, light_and_power
 from reproduction.figure4 import HomeFleet
 from reproduction.figure6 import DELTAS, EPSILONS
 from reproduction.guarantees import changed_readings, guarantees, neighbour, widest_miss
