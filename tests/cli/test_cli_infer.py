@@ -211,7 +211,7 @@ def test_a_system_that_cannot_be_inferred_leaves_the_others(
     assert rows["short"][1:5] == ["unknown", "unknown", "unknown", "-"]
     assert "there are 2" in table.out
     assert table.err.count("\n") == 1
-    assert table.err.startswith("sunveil: left out short: ")
+    assert table.err.startswith("sunveil: skipped short: ")
     told = json.loads(sunveil("infer", path, *place, "--json").out)
     assert [each["system_id"] for each in told] == ["good", "short"]
     assert set(told[1]) == {"system_id", "error"}
@@ -261,7 +261,7 @@ def test_systems_of_which_none_can_be_inferred_are_all_unknown_and_one_alone_is_
     assert said.code == 0
     assert ["error" in each for each in json.loads(said.out)] == [True] * 3
     # one reason of three systems is one line
-    assert said.err.startswith("sunveil: left out 3 systems, east, south, west: there are 22")
+    assert said.err.startswith("sunveil: skipped 3 systems, east, south, west: there are 22")
     path = write_long(tmp_path / "one.csv", {"a": systems["south"]})
     alone = sunveil("infer", path, *place, "--json")
     assert (alone.code, alone.out, alone.err.count("\n")) == (2, "", 1)
@@ -305,8 +305,8 @@ def test_a_broken_file_of_a_system_that_others_have_is_no_second_row(
         ("south", False),
         ("west", True),
     ]
-    assert said.err.count("left out west: ") == 1
-    assert said.err.count("left out south: ") == 1
+    assert said.err.count("skipped west: ") == 1
+    assert said.err.count("skipped south: ") == 1
 
 
 def test_systems_of_different_years_share_one_command(

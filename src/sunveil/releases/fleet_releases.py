@@ -269,7 +269,7 @@ def make_roster(records: Fleet, on_progress: OnProgress) -> ReleaseRoster:
 
 
 def _refuse_whole_records(fleet: Fleet) -> None:
-    """Refuse a fleet whose records were cleaned by rules that look at a whole record."""
+    """Refuse a fleet with records cleaned by rules that look at a whole record."""
     # With such rules one reading changes others, which the sensitivity of a score does not count.
     if fleet.context.job.reading.cleaning is not Cleaning.EACH:
         raise ParameterError(
