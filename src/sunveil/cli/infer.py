@@ -667,7 +667,7 @@ def schema_command(meters: Path, *, out: Path | None, **given: Any) -> None:
 
     if meters.is_dir():
         raise ParameterError(
-            f"{meters} is a folder: name one of its files, its schema holds for all of the same form"
+            f"{meters} is a folder: name one of its files; its schema holds for all others alike"
         )
     if out is not None:
         check_target(out, meters)
