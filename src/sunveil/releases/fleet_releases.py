@@ -215,7 +215,7 @@ def make_roster(fleet: Fleet, sites: Sequence[Site], on_progress: OnProgress) ->
 
 
 def _refuse_whole_records(fleet: Fleet) -> None:
-    """Refuse a fleet whose records were cleaned by rules that look at a whole record."""
+    """Refuse a fleet with records cleaned by rules that look at a whole record."""
     # With such rules one reading changes others, which the sensitivity of a score does not count.
     if fleet.cleaning is not Cleaning.EACH:
         raise ParameterError(
