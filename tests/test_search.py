@@ -133,30 +133,22 @@ def test_a_scaling_by_the_scores_is_named_data_dependent_and_hides_them(grid):
     assert not any(digit in repr(found.scaling) for digit in "0123456789")
 
 
+NO_NUMBER = (math.nan, math.inf)
+NO_PROBABILITY = (0.0, 1.0, -0.1, 2.0, *NO_NUMBER)
+
+
 @pytest.mark.parametrize(
     ("given", "words"),
     [
         ({"steps": 0}, "steps must be a whole number from 1 to 100,000, and 0 is not"),
-        ({"steps": -5}, "steps"),
-        ({"steps": 100_001}, "steps"),
-        ({"steps": 10.0}, "steps"),
-        ({"steps": True}, "steps"),
-        ({"steps": math.nan}, "steps"),
-        ({"steps": "many"}, "steps"),
-        ({"warm_start": -1}, "warm_start"),
-        ({"warm_start": 2.5}, "warm_start"),
-        ({"warm_start": True}, "warm_start"),
-        ({"warm_start": (3, -1)}, "warm_start"),
-        ({"warm_start": (3, 2.7)}, "warm_start"),
-        ({"warm_start": "ten"}, "warm_start"),
-        ({"seed": -1}, "seed"),
-        ({"seed": 0.5}, "seed"),
-        ({"delta": 0.0}, "delta"),
-        ({"delta": 1.0}, "delta"),
-        ({"delta": -0.1}, "delta"),
-        ({"delta": math.nan}, "delta"),
-        ({"jitter": 0.0}, "jitter"),
-        ({"jitter": math.nan}, "jitter"),
+        *(({"steps": each}, "steps") for each in (-5, 100_001, 10.0, True, math.nan, "many")),
+        *(
+            ({"warm_start": each}, "warm_start")
+            for each in (-1, 2.5, True, (3, -1), (3, 2.7), "10")
+        ),
+        *(({"seed": each}, "seed") for each in (-1, 0.5)),
+        *(({"delta": each}, "delta must be above 0 and below 1") for each in NO_PROBABILITY),
+        *(({"jitter": each}, "jitter must be") for each in (0.0, -1e-6, 1e-13, 1.1, *NO_NUMBER)),
     ],
 )
 def test_a_setting_out_of_range_is_refused_by_name(given, words):
