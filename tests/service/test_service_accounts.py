@@ -263,10 +263,7 @@ def test_a_session_ends_when_nobody_uses_it_or_it_is_too_old(running):
     add(running, "ulla", "auditor")
     mine = sessions.c.account == account_id(running, "ulla")
     idle = 60 * running.service.settings.idle_minutes
-    for values in (
-        {"seen": int(time.time() - idle - 5)},
-        {"expires": int(time.time()) - 5},
-    ):
+    for values in ({"seen": int(time.time() - idle - 5)}, {"expires": int(time.time()) - 5}):
         page = log_in(running, "ulla")
         assert page.get("/curator/account").status_code == 200
         with running.service.store.changing() as connection:

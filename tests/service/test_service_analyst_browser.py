@@ -159,10 +159,7 @@ def download(page: Page, name: str) -> bytes:
     return Path(found.value.path()).read_bytes()
 
 
-@pytest.mark.parametrize(
-    ("kind", "figures"),
-    [("Fleet table", 7), ("Percentiles", 2)],
-)
+@pytest.mark.parametrize(("kind", "figures"), [("Fleet table", 7), ("Percentiles", 2)])
 def test_every_kind_of_answer_is_drawn(page: Page, kind: str, figures: int) -> None:
     page.get_by_role("link", name="Roofs").click()
     ask(page, kind, "2")

@@ -10,14 +10,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from service_makers import (
-    SYSTEMS,
-    add_dataset,
-    key,
-    new_curator,
-    quick_settings,
-    write_estimates,
-)
+from service_makers import SYSTEMS, add_dataset, key, new_curator, quick_settings, write_estimates
 
 from sunveil.ledger import Promise
 from sunveil.meters import MeterOptions, read_meters

@@ -40,12 +40,7 @@ from sunveil.service.curator.promise_errors import (
     system_epsilon_each,
     table_curves,
 )
-from sunveil.service.curator.promises import (
-    as_csv,
-    asker_totals,
-    describe_entry,
-    parse_promise,
-)
+from sunveil.service.curator.promises import as_csv, asker_totals, describe_entry, parse_promise
 from sunveil.service.curator.results import EstimateFilter, FleetResults, csv_lines
 from sunveil.service.promise_text import promise_sentences
 from sunveil.service.upload_checks import preview

@@ -72,11 +72,7 @@ def test_every_address_is_on_the_page(shared):
             assert f"`{method} {plain}`" in PAGE, (method, plain)
 
 
-names = {
-    "dataset": "NAME",
-    "release": "ID",
-    "name": "FILE",
-}
+names = {"dataset": "NAME", "release": "ID", "name": "FILE"}
 
 
 def test_every_kind_and_every_problem_is_on_the_page():

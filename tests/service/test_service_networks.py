@@ -90,12 +90,7 @@ def test_links_begin_with_the_address_whatever_name_was_asked_for(proxied):
     curator.headers["Host"] = "localhost"
     post(curator, "/curator/login", name="cora", password=PASSWORD)
     made = post(
-        curator,
-        "/curator/accounts",
-        name="ann",
-        role="analyst",
-        analyst="ann",
-        scope="ask",
+        curator, "/curator/accounts", name="ann", role="analyst", analyst="ann", scope="ask"
     )
     assert re.findall(r"\w+://[^<\"]+/links/", made.text) == [f"{ADDRESS}/links/"]
 

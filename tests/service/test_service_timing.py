@@ -43,8 +43,7 @@ def clock(monkeypatch):
 
     monkeypatch.setattr("sunveil.service.guarded_routes.time", SimpleNamespace(monotonic=now))
     monkeypatch.setattr(
-        "sunveil.service.answer_padding.time",
-        SimpleNamespace(monotonic=now, time=now, sleep=held),
+        "sunveil.service.answer_padding.time", SimpleNamespace(monotonic=now, time=now, sleep=held)
     )
     monkeypatch.setattr("sunveil.service.analyst.asking.pad_duration", padded)
     return told

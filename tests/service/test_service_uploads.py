@@ -81,9 +81,7 @@ async def pieces(content: bytes, size: int = 777) -> AsyncIterator[bytes]:
 
 def take(content: bytes, into: Path, *, check=lambda _: None, limits=LIMITS, **more) -> Received:
     more = {"content_type": KIND, **more}
-    return asyncio.run(
-        receive(pieces(content), into=into, limits=limits, check=check, **more),
-    )
+    return asyncio.run(receive(pieces(content), into=into, limits=limits, check=check, **more))
 
 
 def parquet(path: Path, sql: str = "SELECT 'a' AS system_id, 1.0 AS power_kw") -> bytes:
@@ -556,10 +554,7 @@ def test_what_the_reader_takes_is_taken_whatever_its_cells_hold(came, into, name
             [GOOD, ("meters", "a.csv.gz", gzip.compress(zipped([("b.csv", b"")]), mtime=0))],
             "packed twice",
         ),
-        (
-            [GOOD, ("meters", "a.xlsx", zipped([("xl/workbook.xml", b"0" * 2_000_000)]))],
-            "50 times",
-        ),
+        ([GOOD, ("meters", "a.xlsx", zipped([("xl/workbook.xml", b"0" * 2_000_000)]))], "50 times"),
         ([("systems", "s.zip", b""), ("meters", "a.csv", READINGS)], "CSV, Parquet or .xlsx"),
         (
             [("systems", "s.csv", b"place,latitude\n1,2\n"), ("meters", "a.csv", READINGS)],
