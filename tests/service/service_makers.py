@@ -11,6 +11,7 @@ import sys
 import threading
 import time
 import urllib.request
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from html import unescape
 from itertools import count
@@ -120,13 +121,7 @@ def key() -> dict[str, str]:
 
 @dataclass
 class Running:
-    """A service that listens.
-
-    Parameters
-    ----------
-    app
-        The application.
-    """
+    """A service that listens."""
 
     app: FastAPI
     server: uvicorn.Server = field(init=False)
@@ -205,21 +200,26 @@ def ask_confirmed(browser: httpx.Client, path: str, **fields: str) -> int:
     return browser.post(path, data={name: unescape(text) for name, text in found}).status_code
 
 
+def token_in(text: str) -> str:
+    """Return the token that a page shows."""
+    return re.search(r"sv_[0-9a-f]{16}_[\w-]{43}", text)[0]
+
+
+def wait_for(happened: Callable[[], object], seconds: float = 120.0) -> None:
+    """Wait until something is so."""
+    last = time.monotonic() + seconds
+    while not happened():
+        assert time.monotonic() < last, "it never happened"
+        time.sleep(0.01)
+
+
 def running(settings: ServiceSettings) -> Running:
     """Return a new service that listens."""
     return Running(create_app(settings)).start()
 
 
 class KillableService:
-    """Services in processes of their own over one folder, which can be killed.
-
-    Parameters
-    ----------
-    folder
-        Their data.
-    pad
-        The time that answers take. [s]
-    """
+    """Services in processes of their own over one folder, which can be killed."""
 
     def __init__(self, folder: Path, *, pad: float = PAD) -> None:
         with socket.socket() as free:

@@ -13,9 +13,7 @@ from service_makers import (
     new_curator,
     new_token,
     post,
-    quick_settings,
 )
-from service_makers import running as start
 
 from sunveil.ledger.hash_chain import actor_of
 from sunveil.service.page_rendering import browser_name
@@ -38,14 +36,11 @@ NEW = "another sentence with many odd words"
 
 
 @pytest.fixture(scope="module")
-def running(tmp_path_factory):
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setenv("XDG_STATE_HOME", str(tmp_path_factory.mktemp("marks")))
-        found = start(quick_settings(tmp_path_factory.mktemp("accounts")))
-        add_dataset(found.service, epsilon=50.0, shares={"ann": 5.0})
-        new_curator(found.service, "always there")
-        yield found
-        found.stop()
+def running(start):
+    found = start()
+    add_dataset(found.service, epsilon=50.0, shares={"ann": 5.0})
+    new_curator(found.service, "always there")
+    return found
 
 
 def add(running, name, role, **more):

@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import pytest
-from service_makers import add_dataset, quick_settings
+from service_makers import add_dataset
 
 from sunveil.ledger.analyst_shares import AnalystShare
 from sunveil.publication.published_tables import RULES, ErrorVerdict, rule_of, verdict_on, worst
-from sunveil.service.app import open_service
 from sunveil.service.question_advice import first_epsilon
 from sunveil.service.questions import (
     ExpectedError,
@@ -20,16 +19,12 @@ from sunveil.service.questions import (
 
 
 @pytest.fixture(scope="module")
-def service(tmp_path_factory):
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setenv("XDG_STATE_HOME", str(tmp_path_factory.mktemp("marks")))
-        found = open_service(quick_settings(tmp_path_factory.mktemp("data")))
-        add_dataset(found, epsilon=6.0, shares={"ann": 3.0}, systems=300)
-        add_dataset(found, "large", epsilon=6.0, shares={"ann": 3.0}, systems=20_000)
-        add_dataset(found, "rho", epsilon=6.0, delta=1e-6, shares={"ann": 0.6}, systems=300)
-        found.broker.warm()
-        yield found
-        found.close()
+def service(start):
+    found = start().service
+    add_dataset(found, epsilon=6.0, shares={"ann": 3.0}, systems=300)
+    add_dataset(found, "large", epsilon=6.0, shares={"ann": 3.0}, systems=20_000)
+    add_dataset(found, "rho", epsilon=6.0, delta=1e-6, shares={"ann": 0.6}, systems=300)
+    return found
 
 
 def plan(service, question, dataset="roofs") -> QuestionPlan:

@@ -10,18 +10,16 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from service_makers import SYSTEMS, add_dataset, key, new_curator, quick_settings, write_estimates
+from service_makers import SYSTEMS, add_dataset, key, new_curator, write_estimates
 
 from sunveil.ledger import Promise
 from sunveil.meters import MeterOptions, read_meters
 from sunveil.meters.schema_files import schema_digest
-from sunveil.privacy import Days, Readings, System
+from sunveil.privacy import Days
 from sunveil.publish import fleet_tables
 from sunveil.service.analyst.asking import ABOUT, TABLE_WORDS
 from sunveil.service.analyst.figures import NOISE_LEGEND, figures_of
-from sunveil.service.app import open_service
 from sunveil.service.page_rendering import figure_json
-from sunveil.service.promise_text import promise_sentences
 from sunveil.service.question_data import Data
 from sunveil.service.questions import (
     KINDS,
@@ -42,14 +40,10 @@ from sunveil.service.store.datasets import (
 
 
 @pytest.fixture(scope="module")
-def service(tmp_path_factory):
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setenv("XDG_STATE_HOME", str(tmp_path_factory.mktemp("marks")))
-        found = open_service(quick_settings(tmp_path_factory.mktemp("data")))
-        add_dataset(found, epsilon=900.0)
-        found.broker.warm()
-        yield found
-        found.close()
+def service(start):
+    found = start().service
+    add_dataset(found, epsilon=900.0)
+    return found
 
 
 def released(service, question):
@@ -114,25 +108,6 @@ def test_nothing_in_a_figure_can_end_its_element():
     made = figure_json({"a": "</script><script>alert(1)//\u2028&"})
     assert not set("<>&\u2028") & set(str(made))
     assert json.loads(str(made)) == {"a": "</script><script>alert(1)//\u2028&"}
-
-
-@pytest.mark.parametrize(
-    ("unit", "word"),
-    [(System(), "entire record"), (Days(1), "any one day"), (Days(7), "any 7 days"),
-     (Readings(1), "Any one reading"), (Readings(9), "Any 9 readings")],
-)  # fmt: skip
-def test_a_promise_is_told_in_plain_words(unit, word):
-    said = promise_sentences(Promise(unit, 2.0))
-    assert word in said[0]
-    assert "7.39" in said[0]
-    assert len(said) == (3 if unit == System() else 4)
-
-
-def test_the_weak_points_of_a_promise_are_told_too():
-    said = " ".join(promise_sentences(Promise(System(), 10.0, 1e-6, ("paper",))))
-    assert "at most 22,000 times (ε = 10) its value without them, plus 1e-06" in said
-    assert "with a probability" not in said
-    assert "paper" in said
 
 
 def test_every_kind_has_a_title_words_and_a_time():

@@ -29,14 +29,11 @@ QUESTION = {"kind": "fleet-table", "epsilon": 0.1, "tables": ["sectors"], "secto
 
 
 @pytest.fixture(scope="module")
-def running(tmp_path_factory):
+def running(start):
     """Return a service with a dataset that has a large promise."""
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setenv("XDG_STATE_HOME", str(tmp_path_factory.mktemp("marks")))
-        found = makers.running(makers.quick_settings(tmp_path_factory.mktemp("service")))
-        makers.add_dataset(found.service, "demo-town", epsilon=50.0)
-        yield found
-        found.stop()
+    found = start()
+    makers.add_dataset(found.service, "demo-town", epsilon=50.0)
+    return found
 
 
 @pytest.fixture(scope="module")

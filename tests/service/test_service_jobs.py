@@ -7,10 +7,10 @@ import subprocess
 import sys
 import threading
 import time
-from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+from service_makers import wait_for
 
 from sunveil.errors import ParameterError
 from sunveil.service.background_jobs import (
@@ -70,13 +70,6 @@ def command(work: Path, manner: str = "") -> list[str]:
 def open_gates(work: Path, *numbers: int) -> None:
     for number in numbers:
         (work / f"gate{number}").touch()
-
-
-def wait_for(happened: Callable[[], bool]) -> None:
-    last = time.monotonic() + 60.0
-    while not happened():
-        assert time.monotonic() < last, "it never happened"
-        time.sleep(0.01)
 
 
 def wait_until_over(jobs: BackgroundJobs, job_id: str) -> BackgroundJob:

@@ -3,13 +3,11 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
 
 import pandas as pd
 import pytest
 from curator_makers import write_results, write_rows
-from service_makers import SYSTEMS, Running, add_dataset, key, quick_settings
-from service_makers import running as running_service
+from service_makers import SYSTEMS, Running, add_dataset, key
 
 from plot_makers import pair_of
 from sunveil.estimates.household_load import SEASONS
@@ -31,17 +29,14 @@ HOME = {
 
 
 @pytest.fixture(scope="module")
-def running(tmp_path_factory) -> Iterator[Running]:
+def running(start) -> Running:
     """Return a service with estimates of net meters, their households among them."""
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setenv("XDG_STATE_HOME", str(tmp_path_factory.mktemp("marks")))
-        found = running_service(quick_settings(tmp_path_factory.mktemp("net")))
-        add_dataset(found.service, extra={"net": SYSTEMS})
-        path = found.service.settings.datasets / "roofs" / "estimates.json"
-        rows = [{**row, "household_load": HOME} for row in json.loads(path.read_text())]
-        path.write_text(json.dumps(rows))
-        yield found
-        found.stop()
+    found = start()
+    add_dataset(found.service, extra={"net": SYSTEMS})
+    path = found.service.settings.datasets / "roofs" / "estimates.json"
+    rows = [{**row, "household_load": HOME} for row in json.loads(path.read_text())]
+    path.write_text(json.dumps(rows))
+    return found
 
 
 def described_as(form, meters, table):

@@ -7,7 +7,7 @@ import re
 
 import httpx
 import pytest
-from service_makers import PASSWORD, csrf, new_curator, post, quick_settings, running
+from service_makers import PASSWORD, csrf, new_curator, post
 
 from sunveil.errors import ParameterError
 from sunveil.service.settings import ServiceSettings, limit_key, mapped, parse_network
@@ -17,13 +17,11 @@ PROXIES = (parse_network("127.0.0.1"), parse_network("10.0.0.0/8"))
 
 
 @pytest.fixture(scope="module")
-def proxied(tmp_path_factory):
+def proxied(start):
     """Return a service that believes a proxy at 127.0.0.1, and one behind it."""
-    proxy = {"trusted_proxies": PROXIES, "address": ADDRESS}
-    found = running(quick_settings(tmp_path_factory.mktemp("proxied"), **proxy))
+    found = start(trusted_proxies=PROXIES, address=ADDRESS)
     new_curator(found.service)
-    yield found
-    found.stop()
+    return found
 
 
 def address_of(running, caplog, forwarded, *, peer="127.0.0.1"):

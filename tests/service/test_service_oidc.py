@@ -17,8 +17,6 @@ from service_makers import (
     new_curator,
     new_token,
     post,
-    quick_settings,
-    running,
 )
 
 from sunveil.ledger.hash_chain import actor_of
@@ -41,16 +39,10 @@ def provider():
 
 
 @pytest.fixture(scope="module")
-def sso(provider, tmp_path_factory):
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setenv("XDG_STATE_HOME", str(tmp_path_factory.mktemp("marks")))
-        made = quick_settings(
-            tmp_path_factory.mktemp("sso"), port=provider.service_port, oidc=provider.settings()
-        )
-        found = running(made)
-        add_dataset(found.service, epsilon=50.0, shares={"ann": 5.0})
-        yield found
-        found.stop()
+def sso(provider, start):
+    found = start(port=provider.service_port, oidc=provider.settings())
+    add_dataset(found.service, epsilon=50.0, shares={"ann": 5.0})
+    return found
 
 
 def account(sso, subject):

@@ -8,19 +8,18 @@ from service_makers import PASSWORD, csrf, new_curator, new_token, post, quick_s
 
 from sunveil.service.settings import Rates, parse_network
 
+PROXY = {"trusted_proxies": (parse_network("127.0.0.1"),), "address": "http://sunveil.example"}
 # of an address five, of an account three failures at once, and next to none more later
 RATES = Rates(1e6, 1e6, 1e6, 1e6, 0.001, 5.0, 0.001, 3.0, 0.001, 200.0)
 
 
 @pytest.fixture(scope="module")
-def proxied(tmp_path_factory):
+def proxied(start):
     """Return a service that believes a proxy at 127.0.0.1, and nobody else."""
-    proxy = {"trusted_proxies": (parse_network("127.0.0.1"),), "address": "http://sunveil.example"}
-    found = running(quick_settings(tmp_path_factory.mktemp("proxied"), rates=RATES, **proxy))
+    found = start(rates=RATES, **PROXY)
     for name in ("cora", "dora", "elsa"):
         new_curator(found.service, name)
-    yield found
-    found.stop()
+    return found
 
 
 def tries(running, addresses, *, peer="127.0.0.1", path="/analyst/login", **fields):
@@ -86,8 +85,7 @@ def test_a_limit_is_told_once_in_the_audit_log_without_what_was_entered(proxied,
 
 
 def test_a_known_browser_is_known_for_one_account_and_after_a_restart(tmp_path):
-    proxy = {"trusted_proxies": (parse_network("127.0.0.1"),), "address": "http://sunveil.example"}
-    settings = quick_settings(tmp_path / "data", rates=RATES, **proxy)
+    settings = quick_settings(tmp_path / "data", rates=RATES, **PROXY)
     first = running(settings)
     for name in ("cora", "dora"):
         new_curator(first.service, name)

@@ -15,7 +15,7 @@ from pathlib import Path
 
 import httpx
 import pytest
-from service_makers import Load, add_dataset, key, new_token, quick_settings
+from service_makers import Load, add_dataset, key, new_token, quick_settings, wait_for
 from sqlalchemy import create_engine, text
 
 from sunveil.errors import ParameterError
@@ -28,15 +28,6 @@ from sunveil.service.settings import ServiceSettings
 
 ASK = "/datasets/roofs/releases"
 TOTALS = {"kind": "totals", "epsilon": 0.1, "group_by": "feeder"}
-
-
-def until(happens):
-    """Wait until something is so."""
-    for _ in range(12000):
-        if happens():
-            return
-        time.sleep(0.01)
-    raise AssertionError("it did not happen")
 
 
 @pytest.fixture
@@ -140,13 +131,13 @@ def test_one_of_several_watches_and_another_when_it_is_gone(serve, database, tmp
     looked = []
     monkeypatch.setattr("sunveil.service.app.update_states", lambda service: looked.append(service))
     first = serve(tmp_path / "data", database=database, workers=2)
-    until(lambda: len(looked) >= 2)
+    wait_for(lambda: len(looked) >= 2)
     second = serve(tmp_path / "data", database=database, workers=2)
     time.sleep(0.1)
     assert second.service not in looked
     assert second.client().get("/readyz").text == "ledger: ok\njob runner: ok\n"
     first.server.should_exit = True
-    until(lambda: second.service in looked)
+    wait_for(lambda: second.service in looked)
 
 
 @contextmanager
@@ -216,18 +207,18 @@ def test_workers_and_connections_that_are_killed_lose_no_answer(database, tmp_pa
         load = Load(base, token)
         load.start()
         try:
-            until(lambda: len(load.answers) >= 2)
+            wait_for(lambda: len(load.answers) >= 2)
             before = counted(base)
-            until(lambda: len(workers_of(process.pid)) == 2)
+            wait_for(lambda: len(workers_of(process.pid)) == 2)
             first = workers_of(process.pid)
             killed = max(first)
             os.kill(killed, signal.SIGKILL)
             for _ in range(2):
                 more = len(load.answers) + 3
-                until(lambda more=more: len(load.answers) >= more)
+                wait_for(lambda more=more: len(load.answers) >= more)
                 end_all_connections(database)
             # replaced within a minute: uvicorn waits so long if it was asking how it is
-            until(lambda: len(workers_of(process.pid) - {killed}) == 2)
+            wait_for(lambda: len(workers_of(process.pid) - {killed}) == 2)
         finally:
             load.finish()
         last = workers_of(process.pid)
