@@ -325,7 +325,7 @@ def test_what_may_be_noise_is_pale_and_the_question_of_a_release_is_asked_again(
     expect(shown).to_contain_text(f'client.release("{release["id"]}")')
     check_everywhere(page)
     page.get_by_role("link", name="Change this question and ask again").click()
-    expect(page.get_by_label("Capacity", exact=True)).to_be_checked()
+    expect(page.get_by_label("Capacity class", exact=True)).to_be_checked()
     review(page)
     expect(page.locator("#spend")).to_have_text("Show the answer")
     assert served.service.ledger.dataset("roofs").spent == 0.1

@@ -17,6 +17,7 @@ from service_makers import (
     new_curator,
     new_token,
     post,
+    token_in,
 )
 
 from sunveil.ledger.hash_chain import actor_of
@@ -119,7 +120,7 @@ def test_the_api_answers_a_token_of_single_sign_on_as_described(sso):
     sso.service.ledger.set_share("roofs", who, 20.0)
     fields = {"scope": "ask", "days": "1", "label": "programs"}
     made = post(browser, "/analyst/account/tokens", page="/analyst/account", **fields)
-    token = re.search(r"sv_[0-9a-f]{16}_[\w-]{43}", made.text)[0]
+    token = token_in(made.text)
     api = sso.client(token)
     assert api.get("/me").json()["analyst"] == who
     description = sso.client().get("/api/v1/openapi.json").json()

@@ -52,8 +52,8 @@ from sunveil.service.store.datasets import add_served
 # -- the promise
 
 
-def test_a_promise_is_previewed_in_plain_words_and_spends_nothing(fleet):
-    client = login(fleet)
+def test_a_promise_is_previewed_in_plain_words_and_spends_nothing(unpromised):
+    client = login(unpromised)
     asked = "protect=days&k=7&epsilon=1&delta=1e-6&allow=paper"
     answer = client.get(f"{PAGE}/promise?{asked}")
     page = text_of(answer)
@@ -63,7 +63,7 @@ def test_a_promise_is_previewed_in_plain_words_and_spends_nothing(fleet):
     assert "depends on an assumption about the data" in page
     assert 'id="tables-data"' in answer.text
     assert 'id="systems-data"' in answer.text
-    assert fleet.service.ledger.names() == []
+    assert unpromised.service.ledger.names() == []
 
 
 def crawl(client: httpx.Client, start: str) -> dict[str, str]:
@@ -180,10 +180,10 @@ def test_a_promise_is_made_once_and_for_ever(serve):
         ({"protect": "days", "k": "x"}, "is none of these"),
     ],
 )
-def test_a_promise_that_means_nothing_is_refused_in_one_sentence(fleet, changes, why):
-    answer = make_promise(login(fleet), **changes)
+def test_a_promise_that_means_nothing_is_refused_in_one_sentence(unpromised, changes, why):
+    answer = make_promise(login(unpromised), **changes)
     assert (answer.status_code, why.lower() in text_of(answer).lower()) == (422, True)
-    assert fleet.service.ledger.names() == []
+    assert unpromised.service.ledger.names() == []
 
 
 def test_systems_that_are_another_household_in_another_dataset_are_warned_of(serve):
@@ -441,3 +441,10 @@ def test_the_ledger_names_what_was_published_and_shows_where_it_was_changed(serv
     assert "Verification not valid" in page
     assert "The counters do not add up to the charges." in page
     assert "not valid" in text_of(client.get("/curator/ledger"))
+
+
+@pytest.fixture(scope="module")
+def unpromised(start) -> Running:
+    found = start()
+    inferred(found)
+    return found
