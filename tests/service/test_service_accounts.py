@@ -23,6 +23,8 @@ from sunveil.service.store.accounts import (
     SIGN_IN,
     account_named,
     add_account,
+    change_role,
+    disable_account,
     issue_token,
     new_link,
     set_account_password,
@@ -369,3 +371,19 @@ def test_curators_choose_scope_and_time_of_tokens(running):
 
 def test_browsers_are_called_by_their_names():
     assert {agent: browser_name(agent) for agent in BROWSERS} == BROWSERS
+
+
+def test_the_last_curator_with_a_password_stays(serve):
+    alone = serve()
+    new_curator(alone.service, "cora")
+    with alone.service.store.changing() as connection:
+        invited = add_account(connection, "invited", role="curator")
+        cora = account_named(connection, "cora")
+        with pytest.raises(ValueError, match="last curator"):
+            disable_account(connection, cora)
+        with pytest.raises(ValueError, match="last curator"):
+            change_role(connection, cora, role="auditor")
+        set_account_password(connection, invited, NEW)
+        disable_account(connection, cora)
+        with pytest.raises(ValueError, match="last curator"):
+            disable_account(connection, account_named(connection, "invited"))

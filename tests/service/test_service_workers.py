@@ -18,13 +18,11 @@ import pytest
 from service_makers import Load, add_dataset, key, new_token, quick_settings, wait_for
 from sqlalchemy import create_engine, text
 
-from sunveil.errors import ParameterError
 from sunveil.ledger import Ledger
 from sunveil.ledger.ledger_database import open_engine
 from sunveil.publish import fleet_tables
 from sunveil.service.app import open_service
 from sunveil.service.questions import TotalsQuestion
-from sunveil.service.settings import ServiceSettings
 
 ASK = "/datasets/roofs/releases"
 TOTALS = {"kind": "totals", "epsilon": 0.1, "group_by": "feeder"}
@@ -36,11 +34,6 @@ def two(serve, database, tmp_path):
     found = [serve(tmp_path / "data", database=database, workers=2) for _ in range(2)]
     add_dataset(found[0].service, epsilon=3.0)
     return *found, new_token(found[0].service)
-
-
-def test_several_workers_over_a_file_are_refused(tmp_path):
-    with pytest.raises(ParameterError, match="PostgreSQL"):
-        ServiceSettings(data=tmp_path, workers=2)
 
 
 def test_whichever_worker_is_asked_the_answer_and_its_cost_are_the_same(two):
