@@ -125,11 +125,7 @@ def write_fleet(folder: Path, systems: int = 6, *, days: int = 70, seed: int = 3
 
 
 SYSTEMS = b"system_id,latitude,longitude,feeder\na,40.0,-105.0,F1\nb,40.1,-105.1,F2\n"
-
-
 READINGS = b"system_id,time,power_kw\na,2024-06-01T12:00Z,1.25\n"
-
-
 PAGE = "/curator/datasets/roofs"
 
 
@@ -150,7 +146,6 @@ def upload(client: httpx.Client, *, title: str = "Roofs", token: str | None = No
 
 
 def served_of(running: Running, name: str = "roofs") -> Served:
-    """Return a dataset as the store has it."""
     with running.service.store.reading() as connection:
         return find_served(connection, name)
 
@@ -176,7 +171,6 @@ def ended(running: Running, name: str = "roofs", script: str = "") -> None:
 
 
 def text_of(answer: httpx.Response) -> str:
-    """Return the words of a page."""
     words = re.sub(r"<script.*?</script>|<[^>]+>", " ", answer.text, flags=re.DOTALL)
     return " ".join(html.unescape(words).split())
 
@@ -187,7 +181,6 @@ def rows_of(answer: httpx.Response) -> list[str]:
 
 
 def make_promise(client: httpx.Client, name: str = "roofs", **changes: str) -> httpx.Response:
-    """Send the form that makes a promise."""
     fields = {"protect": "system", "k": "1", "epsilon": "2", "delta": "0", "sure": "yes", **changes}
     return post(client, f"/curator/datasets/{name}/promise", **fields)
 

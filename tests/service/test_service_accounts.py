@@ -19,17 +19,7 @@ from service_makers import (
 from sunveil.ledger.hash_chain import actor_of
 from sunveil.service.page_rendering import browser_name
 from sunveil.service.passwords_and_tokens import read_token
-from sunveil.service.store.accounts import (
-    SIGN_IN,
-    account_named,
-    add_account,
-    change_role,
-    disable_account,
-    issue_token,
-    new_link,
-    set_account_password,
-    token_row,
-)
+from sunveil.service.store import accounts
 from sunveil.service.store.database import links, sessions
 
 WINDOWS = "Mozilla/5.0 (Windows NT 10.0; Win64; x64) AppleWebKit/537.36 (KHTML, like Gecko)"
@@ -41,7 +31,6 @@ BROWSERS = {
     "curl/8.5.0": "curl/8.5.0",
     "": "a program without a name",
 }
-
 pytestmark = pytest.mark.usefixtures("quick_hashes")
 NEW = "another sentence with many odd words"
 
@@ -55,10 +44,9 @@ def running(start):
 
 
 def add(running, name, role, **more):
-    """Make a local account with a password, and return it."""
     with running.service.store.changing() as connection:
-        account = add_account(connection, name, role=role, **more)
-        set_account_password(connection, account, PASSWORD)
+        account = accounts.add_account(connection, name, role=role, **more)
+        accounts.set_account_password(connection, account, PASSWORD)
         return account
 
 
@@ -71,7 +59,7 @@ def log_in(running, name, password=PASSWORD, side="curator"):
 
 def account_id(running, name):
     with running.service.store.reading() as connection:
-        return account_named(connection, name).id
+        return accounts.account_named(connection, name).id
 
 
 # -- roles
@@ -167,7 +155,7 @@ def test_a_disabled_account_is_out_at_once_with_its_tokens_until_it_is_enabled(r
     account = add(running, "ivy", "analyst", analyst="ivy")
     page = log_in(running, "ivy", side="analyst")
     with running.service.store.changing() as connection:
-        token = issue_token(connection, "ivy", account_id=account.id).text
+        token = accounts.issue_token(connection, "ivy", account_id=account.id).text
     api = running.client(token)
     assert api.get("/me").json()["analyst"] == "ivy"
     curator = running.curator("carl")
@@ -248,7 +236,7 @@ def test_an_analyst_issues_and_revokes_tokens_up_to_the_accounts_scope(running):
 
 def test_a_token_that_reads_neither_plans_nor_asks(running):
     with running.service.store.changing() as connection:
-        token = issue_token(connection, "ann", scope="read").text
+        token = accounts.issue_token(connection, "ann", scope="read").text
     api, question = running.client(token), {"kind": "totals", "epsilon": 0.1}
     assert api.get("/datasets/roofs/releases").status_code == 200
     before = running.service.ledger.dataset("roofs").spent
@@ -266,7 +254,7 @@ def test_a_token_that_reads_neither_plans_nor_asks(running):
 
 def test_a_token_expires_also_in_memory_with_the_sessions_it_opened(running, monkeypatch):
     with running.service.store.changing() as connection:
-        token = issue_token(connection, "ann", days=1)
+        token = accounts.issue_token(connection, "ann", days=1)
     api, page = running.client(token.text), running.client()
     post(page, "/analyst/login", token=token.text)
     assert api.get("/me").status_code == page.get("/analyst").status_code == 200
@@ -311,16 +299,16 @@ def test_sign_ins_and_changes_are_in_the_audit_log_without_secrets(running, capl
 
 def test_a_link_to_sign_in_works_once_and_a_link_expires(running):
     with running.service.store.changing() as connection:
-        glass = add_account(connection, "glass", role="curator")
-        set_account_password(connection, glass, PASSWORD)
-        secret = new_link(connection, glass.id, SIGN_IN)
+        glass = accounts.add_account(connection, "glass", role="curator")
+        accounts.set_account_password(connection, glass, PASSWORD)
+        secret = accounts.new_link(connection, glass.id, accounts.SIGN_IN)
     client = running.client()
     assert "without a password" in client.get(f"/links/{secret}").text
     assert post(client, f"/links/{secret}").headers["location"] == "/curator"
     assert client.get("/curator").status_code == 200
     assert running.client().get(f"/links/{secret}").status_code == 404
     with running.service.store.changing() as connection:
-        secret = new_link(connection, glass.id)
+        secret = accounts.new_link(connection, glass.id)
     assert running.client().get(f"/links/{secret}").status_code == 200
     with running.service.store.changing() as connection:
         connection.execute(links.update().values(expires=int(time.time()) - 1))
@@ -361,7 +349,7 @@ def test_curators_choose_scope_and_time_of_tokens(running):
     made = post(page, f"{path}/token", page=path, **fields)
     assert "valid for 7 days" in made.text
     with running.service.store.changing() as connection:
-        row = token_row(connection, read_token(token_in(made.text)).id)
+        row = accounts.token_row(connection, read_token(token_in(made.text)).id)
     assert (row.scope, row.account) == ("read", None)
     assert 6.9 < (row.expires - time.time()) / 86_400 <= 7
     for days in ("0", "400", "x"):
@@ -377,13 +365,13 @@ def test_the_last_curator_with_a_password_stays(serve):
     alone = serve()
     new_curator(alone.service, "cora")
     with alone.service.store.changing() as connection:
-        invited = add_account(connection, "invited", role="curator")
-        cora = account_named(connection, "cora")
+        invited = accounts.add_account(connection, "invited", role="curator")
+        cora = accounts.account_named(connection, "cora")
         with pytest.raises(ValueError, match="last curator"):
-            disable_account(connection, cora)
+            accounts.disable_account(connection, cora)
         with pytest.raises(ValueError, match="last curator"):
-            change_role(connection, cora, role="auditor")
-        set_account_password(connection, invited, NEW)
-        disable_account(connection, cora)
+            accounts.change_role(connection, cora, role="auditor")
+        accounts.set_account_password(connection, invited, NEW)
+        accounts.disable_account(connection, cora)
         with pytest.raises(ValueError, match="last curator"):
-            disable_account(connection, account_named(connection, "invited"))
+            accounts.disable_account(connection, accounts.account_named(connection, "invited"))

@@ -18,22 +18,12 @@ from sunveil.meters.schema_files import schema_digest
 from sunveil.privacy import Days
 from sunveil.publication.published_tables import RULES, ErrorVerdict, rule_of, verdict_on, worst
 from sunveil.publish import fleet_tables
+from sunveil.service import questions
 from sunveil.service.analyst.asking import ABOUT, TABLE_WORDS
 from sunveil.service.analyst.figures import NOISE_LEGEND, figures_of
 from sunveil.service.page_rendering import figure_json
 from sunveil.service.question_advice import first_epsilon
 from sunveil.service.question_data import Data
-from sunveil.service.questions import (
-    KINDS,
-    TABLES,
-    TITLES,
-    ExpectedError,
-    FleetTableQuestion,
-    QuantilesQuestion,
-    QuestionPlan,
-    SyntheticQuestion,
-    TotalsQuestion,
-)
 from sunveil.service.settings import ANSWER_SECONDS
 from sunveil.service.store.datasets import (
     Served,
@@ -62,7 +52,9 @@ def released(service, question):
 
 
 @pytest.mark.parametrize("group", [None, "feeder"])
-@pytest.mark.parametrize("kind", [FleetTableQuestion, TotalsQuestion, QuantilesQuestion])
+@pytest.mark.parametrize(
+    "kind", [questions.FleetTableQuestion, questions.TotalsQuestion, questions.QuantilesQuestion]
+)
 def test_figures_are_plain_json_with_axes_that_name_their_units(service, kind, group):
     question = kind(
         kind=kind.model_fields["kind"].annotation.__args__[0], epsilon=5.0, group_by=group
@@ -191,7 +183,7 @@ def test_single_systems_are_released_under_the_promises_own_unit(metered):
 def test_the_pages_show_every_kind_and_refuse_what_is_none(served):
     page = served.analyst()
     text = page.get("/analyst/datasets/roofs").text
-    for kind, title in TITLES.items():
+    for kind, title in questions.TITLES.items():
         assert (title in text) == (kind != "systems")
         status = page.get(f"/analyst/datasets/roofs/ask/{kind}").status_code
         assert status == (200 if kind != "systems" else 404)
@@ -204,7 +196,6 @@ def test_the_pages_show_every_kind_and_refuse_what_is_none(served):
 
 
 def confirmation(page, query="epsilon=0.5"):
-    """Return the form by which a question is confirmed."""
     text = page.get(f"/analyst/datasets/roofs/ask/totals/confirm?{query}").text
     form = text[text.index('id="confirm"') :]
     found = re.findall(r'name="(csrf|question|digest|key)" value="([^"]*)"', form)
@@ -238,14 +229,14 @@ def test_a_confirmation_of_anything_else_than_was_shown_spends_nothing(served):
 
 
 def test_an_analyst_buys_every_table_that_a_curator_can_and_every_kind_has_words_and_a_time():
-    assert TABLES == fleet_tables.TABLES == tuple(TABLE_WORDS)
-    kinds = [each.model_fields["kind"].annotation.__args__[0] for each in KINDS]
-    assert kinds == list(TITLES) == list(ABOUT) == list(ANSWER_SECONDS)
+    assert questions.TABLES == fleet_tables.TABLES == tuple(TABLE_WORDS)
+    kinds = [each.model_fields["kind"].annotation.__args__[0] for each in questions.KINDS]
+    assert kinds == list(questions.TITLES) == list(ABOUT) == list(ANSWER_SECONDS)
 
 
 def test_bars_and_a_compass_show_what_their_tables_hold(service):
     asked = {"kind": "fleet-table", "epsilon": 2.0, "group_by": "feeder", "tables": ["mounts"]}
-    body = released(service, FleetTableQuestion(**asked))
+    body = released(service, questions.FleetTableQuestion(**asked))
     (table,), (figure,) = body["tables"], figures_of(body)
     assert (table["name"], figure.id) == ("mounts", "mounts")
     *bars, legend = figure.made["data"]
@@ -253,7 +244,9 @@ def test_bars_and_a_compass_show_what_their_tables_hold(service):
     assert [each["x"] for each in bars] == [["one plane", "two planes", "tracker"]] * 3
     drawn = {(row[0], row[1]): row[2] for row in table["rows"]}
     assert bars[0]["y"] == [drawn[bars[0]["name"], label] for label in bars[0]["x"]]
-    body = released(service, FleetTableQuestion(kind="fleet-table", epsilon=5.0, sectors=16))
+    body = released(
+        service, questions.FleetTableQuestion(kind="fleet-table", epsilon=5.0, sectors=16)
+    )
     (sectors,) = [each for each in figures_of(body) if each.id == "sectors"]
     (table,) = [each for each in body["tables"] if each["name"] == "sectors"]
     trace, intervals, legend = sectors.made["data"]
@@ -265,7 +258,7 @@ def test_bars_and_a_compass_show_what_their_tables_hold(service):
 
 
 def test_errors_are_never_said_to_be_larger_than_the_fleet(service):
-    asked = QuantilesQuestion(kind="quantiles", epsilon=0.01)
+    asked = questions.QuantilesQuestion(kind="quantiles", epsilon=0.01)
     plan = service.broker.plan("roofs", asked, analyst="ann")
     assert [each.error for each in plan.expected] == [SYSTEMS, SYSTEMS]
 
@@ -318,45 +311,21 @@ def planned(start):
     return found
 
 
-def plan(planned, question, dataset="roofs") -> QuestionPlan:
+def plan(planned, question, dataset="roofs") -> questions.QuestionPlan:
     return planned.broker.plan(dataset, question, analyst="ann")
 
 
-@pytest.mark.parametrize(
-    ("error", "unit", "of", "verdict"),
-    [
-        (10.0, "systems", 30.0, ErrorVerdict.USEFUL),
-        (10.1, "systems", 30.0, ErrorVerdict.ROUGH),
-        (30.1, "systems", 30.0, ErrorVerdict.NOISE),
-        (20.0, "%", 100.0, ErrorVerdict.USEFUL),
-        (50.1, "% of systems", 100.0, ErrorVerdict.NOISE),
-        (25.0, "places", 100.0, ErrorVerdict.ROUGH),
-        (18.0, "°", 90.0, ErrorVerdict.USEFUL),
-        (1.0, "systems", None, None),
-        (1.0, "of nothing", 1.0, None),
-    ],
-)
-def test_verdicts_follow_their_rules(error, unit, of, verdict):
-    assert verdict_on(error, unit=unit, of=of) is verdict
-
-
-def test_the_worst_verdict_counts_and_what_comes_at_no_cost_does_not():
-    assert worst([ErrorVerdict.USEFUL, None, ErrorVerdict.ROUGH]) is ErrorVerdict.ROUGH
-    assert worst([None]) is None
-    free = ExpectedError("sectors", "systems", 99.0, "systems", "", cost=0.0, of=1.0)
-    paid = ExpectedError("counts", "systems", 0.1, "systems", "", cost=1.0, of=1.0)
-    assert QuestionPlan(1.0, False, (free, paid)).verdict is ErrorVerdict.USEFUL
-
-
 def test_every_unit_of_an_error_has_a_rule(planned):
-    questions = [
-        FleetTableQuestion(kind="fleet-table", epsilon=1.0, tables=["counts", "mounts", "totals"]),
-        TotalsQuestion(kind="totals", epsilon=1.0, clip_kw=10.0),
-        QuantilesQuestion(kind="quantiles", epsilon=1.0),
-        SyntheticQuestion(kind="synthetic", epsilon=1.0),
+    asked = [
+        questions.FleetTableQuestion(
+            kind="fleet-table", epsilon=1.0, tables=["counts", "mounts", "totals"]
+        ),
+        questions.TotalsQuestion(kind="totals", epsilon=1.0, clip_kw=10.0),
+        questions.QuantilesQuestion(kind="quantiles", epsilon=1.0),
+        questions.SyntheticQuestion(kind="synthetic", epsilon=1.0),
     ]
     seen = set()
-    for question in questions:
+    for question in asked:
         for each in plan(planned, question).expected:
             rule = rule_of(each.unit)
             assert rule is not None
@@ -365,18 +334,8 @@ def test_every_unit_of_an_error_has_a_rule(planned):
     assert seen == {rule.words for unit, rule in RULES.items() if unit != "°"}
 
 
-def test_a_cell_is_judged_by_what_it_holds_on_average(planned):
-    whole = FleetTableQuestion(kind="fleet-table", epsilon=0.15, tables=["sectors"], sectors=4)
-    (found,) = plan(planned, whole).expected
-    assert (found.of, found.verdict) == (75.0, ErrorVerdict.USEFUL)
-    divided = whole.model_copy(update={"group_by": "feeder", "sectors": 16})
-    (found,) = plan(planned, divided).expected
-    assert found.of == 300 / 3 / 16
-    assert found.verdict is ErrorVerdict.NOISE
-
-
 def test_advice_was_tried_and_keeps_its_word(planned):
-    asked = FleetTableQuestion(kind="fleet-table", epsilon=0.15, group_by="feeder")
+    asked = questions.FleetTableQuestion(kind="fleet-table", epsilon=0.15, group_by="feeder")
     found = plan(planned, asked)
     assert found.verdict is ErrorVerdict.NOISE
     assert 1 <= len(found.advice) <= 4
@@ -391,21 +350,6 @@ def test_advice_was_tried_and_keeps_its_word(planned):
     assert best.question.epsilon == 0.15
 
 
-def test_a_larger_epsilon_is_the_smallest_of_the_ladder_that_helps(planned):
-    asked = TotalsQuestion(kind="totals", epsilon=0.15)
-    (best, *_) = plan(planned, asked).advice
-    assert best.words == "ε = 1"
-    half = asked.model_copy(update={"epsilon": 0.5})
-    assert plan(planned, half).verdict is ErrorVerdict.ROUGH
-    far = QuantilesQuestion(kind="quantiles", epsilon=0.01, group_by="feeder")
-    dear = [each for each in plan(planned, far).advice if not each.affordable]
-    assert all(each.question.epsilon > 3.0 for each in dear)
-
-
-def test_useful_questions_get_no_advice(planned):
-    assert plan(planned, TotalsQuestion(kind="totals", epsilon=2.0)).advice == ()
-
-
 @pytest.mark.parametrize("dataset", ["roofs", "large", "rho"])
 def test_the_first_question_is_useful_for_a_twentieth_of_the_share(planned, dataset):
     first = planned.broker.suggest(dataset, "fleet-table", analyst="ann")
@@ -416,21 +360,6 @@ def test_the_first_question_is_useful_for_a_twentieth_of_the_share(planned, data
     assert found.verdict is ErrorVerdict.USEFUL
 
 
-def test_a_large_fleet_is_told_more_of_for_the_same(planned):
-    small = planned.broker.suggest("roofs", "fleet-table", analyst="ann").question
-    large = planned.broker.suggest("large", "fleet-table", analyst="ann").question
-    assert (small.tables, small.sectors) == (["sectors"], 4)
-    assert len(large.tables) > 1
-
-
-def test_where_nothing_useful_can_be_had_the_plan_says_what_would(planned):
-    first = planned.broker.suggest("roofs", "quantiles", analyst="ann")
-    assert first.verdict is ErrorVerdict.NOISE
-    advice = plan(planned, first.question).advice
-    assert advice[0].verdict is ErrorVerdict.USEFUL
-    assert advice[0].affordable
-
-
 def test_the_first_epsilon_is_rounded_down_and_never_below_the_least():
     nano = 10**9
     assert first_epsilon(AnalystShare("a", 3 * nano, 0), concentrated=False) == 0.15
@@ -439,10 +368,41 @@ def test_the_first_epsilon_is_rounded_down_and_never_below_the_least():
     assert first_epsilon(AnalystShare("a", nano, 0), concentrated=True) == 0.31
 
 
-def test_what_a_limit_cuts_off_is_stated_before_and_with_the_release(planned):
-    found = plan(planned, TotalsQuestion(kind="totals", epsilon=0.5))
-    (cut,) = [each for each in found.expected if each.value == "cut_kw"]
-    (total,) = [each for each in found.expected if each.value == "total_kw"]
-    assert 0.0 < cut.error < total.error
-    given = plan(planned, TotalsQuestion(kind="totals", epsilon=0.5, clip_kw=10.0))
+def test_verdicts_follow_their_rules_and_the_worst_counts():
+    for error, unit, of, verdict in (
+        (10.0, "systems", 30.0, ErrorVerdict.USEFUL),
+        (10.1, "systems", 30.0, ErrorVerdict.ROUGH),
+        (30.1, "systems", 30.0, ErrorVerdict.NOISE),
+        (20.0, "%", 100.0, ErrorVerdict.USEFUL),
+        (50.1, "% of systems", 100.0, ErrorVerdict.NOISE),
+        (25.0, "places", 100.0, ErrorVerdict.ROUGH),
+        (18.0, "°", 90.0, ErrorVerdict.USEFUL),
+        (1.0, "systems", None, None),
+        (1.0, "of nothing", 1.0, None),
+    ):
+        assert verdict_on(error, unit=unit, of=of) is verdict
+    assert worst([ErrorVerdict.USEFUL, None, ErrorVerdict.ROUGH]) is ErrorVerdict.ROUGH
+    assert worst([None]) is None
+    # what comes at no cost does not count
+    free = questions.ExpectedError("sectors", "systems", 99.0, "systems", "", cost=0.0, of=1.0)
+    paid = questions.ExpectedError("counts", "systems", 0.1, "systems", "", cost=1.0, of=1.0)
+    assert questions.QuestionPlan(1.0, False, (free, paid)).verdict is ErrorVerdict.USEFUL
+
+
+def test_a_plan_judges_cells_by_their_average_and_states_what_a_limit_cuts_off(planned):
+    whole = questions.FleetTableQuestion(
+        kind="fleet-table", epsilon=0.15, tables=["sectors"], sectors=4
+    )
+    (found,) = plan(planned, whole).expected
+    assert (found.of, found.verdict) == (75.0, ErrorVerdict.USEFUL)
+    divided = whole.model_copy(update={"group_by": "feeder", "sectors": 16})
+    (found,) = plan(planned, divided).expected
+    assert (found.of, found.verdict) == (300 / 3 / 16, ErrorVerdict.NOISE)
+    totals = plan(planned, questions.TotalsQuestion(kind="totals", epsilon=0.5))
+    errors = {each.value: each.error for each in totals.expected}
+    assert 0.0 < errors["cut_kw"] < errors["total_kw"]
+    given = plan(planned, questions.TotalsQuestion(kind="totals", epsilon=0.5, clip_kw=10.0))
     assert [each.value for each in given.expected] == ["total_kw"]
+    (best, *_) = plan(planned, questions.TotalsQuestion(kind="totals", epsilon=0.15)).advice
+    assert best.words == "ε = 1"  # the smallest of the ladder that helps
+    assert plan(planned, questions.TotalsQuestion(kind="totals", epsilon=2.0)).advice == ()

@@ -9,7 +9,7 @@ from concurrent.futures import ThreadPoolExecutor
 import pandas as pd
 import pytest
 import yaml
-from service_makers import PAD, SYSTEMS, add_dataset, key, write_estimates
+from service_makers import PAD, SYSTEMS, Killed, add_dataset, key, raises, write_estimates
 
 from sunveil.privacy import Days
 from sunveil.service.questions import QuantilesQuestion, TotalsQuestion
@@ -44,7 +44,6 @@ null
 {"kind": "synthetic", "epsilon": "0.5"}
 {"kind": "systems", "epsilon": "0.5"}
 """
-
 QUESTIONS = {
     "fleet-table": {"kind": "fleet-table", "epsilon": 0.5, "sectors": 4},
     "totals": {"kind": "totals", "epsilon": 0.5, "group_by": "feeder"},
@@ -358,19 +357,6 @@ def test_a_plan_tells_verdicts_and_advice_that_can_be_planned(served):
         assert again["verdict"] == advice["verdict"]
     found = served.api().get("/datasets/roofs/suggestions").json()["suggestions"]
     assert [each["question"]["kind"] for each in found] == ["fleet-table", "totals", "quantiles"]
-
-
-class Killed(BaseException):
-    """What ends a request without a word."""
-
-
-def raises(error: BaseException):
-    """Return what raises an error whatever it is given."""
-
-    def fail(*_, **__):
-        raise error
-
-    return fail
 
 
 def test_a_key_stands_for_one_question_of_one_analyst_and_is_charged_once(served):

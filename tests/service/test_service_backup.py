@@ -32,7 +32,6 @@ from sunveil.service.store.database import sessions
 from sunveil.service.store.datasets import change_served, find_served
 
 QUESTION = {"kind": "totals", "epsilon": 0.5}
-
 ASK = "/datasets/roofs/releases"
 
 

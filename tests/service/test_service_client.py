@@ -35,19 +35,14 @@ from sunveil.service.questions import TITLES
 from sunveil.service.settings import ANSWER_SECONDS
 
 DOCS = Path(__file__).parents[2] / "docs"
-
 PAGE = (DOCS / "service.md").read_text(encoding="utf-8")
-
 CLIENT = re.search(r"```python\n(.*?)```", PAGE, re.DOTALL)[1]
-
 names = {"dataset": "NAME", "release": "ID", "name": "FILE"}
-
 QUESTION = {"kind": "fleet-table", "epsilon": 0.1, "tables": ["sectors"], "sectors": 4}
 
 
 @pytest.fixture(scope="module")
 def running(start):
-    """Return a service with a dataset that has a large promise."""
     found = start()
     makers.add_dataset(found.service, "demo-town", epsilon=50.0)
     return found
@@ -92,6 +87,8 @@ def test_a_plan_spends_nothing_and_says_what_would_be_better(client, running):
     best = plan.advice[0]
     assert best.affordable
     assert client.plan("demo-town", **best.question).verdict == best.verdict
+    kinds = [each["question"]["kind"] for each in client.suggestions("demo-town")]
+    assert kinds == ["fleet-table", "totals", "quantiles"]
     assert spent(running) == before
 
 
@@ -120,14 +117,6 @@ def test_power_is_made_of_a_saved_release(client, tmp_path):
     assert len(frame) == len(makers.FEEDERS) * 24
 
 
-def test_first_questions_are_suggested(client):
-    assert [each["question"]["kind"] for each in client.suggestions("demo-town")] == [
-        "fleet-table",
-        "totals",
-        "quantiles",
-    ]
-
-
 def test_errors_say_what_to_do(client, running):
     makers.add_dataset(running.service, "small", epsilon=0.2, ids="other")
     with pytest.raises(BudgetExceeded, match="smaller epsilon") as found:
@@ -148,12 +137,10 @@ def test_errors_say_what_to_do(client, running):
         stranger.datasets()
     assert refused.value.status == 401
     assert issubclass(NotAdmitted, ServiceError)
-
-
-@pytest.mark.parametrize("url", ["http://service.example", "ftp://x", "service"])
-def test_a_token_is_not_sent_in_the_clear(url):
-    with pytest.raises(ParameterError, match="http"):
-        Client(url, "sv_x")
+    # a token is not sent in the clear
+    for url in ("http://service.example", "ftp://x", "service"):
+        with pytest.raises(ParameterError, match="http"):
+            Client(url, "sv_x")
     with pytest.raises(ParameterError, match="always checked"):
         Client("https://service.example", "sv_x", verify=False)
 
@@ -247,7 +234,7 @@ def test_the_client_loads_nothing_of_the_service():
     assert not any(part in found for part in ("service", "ledger", "privacy", "publish", "meters"))
 
 
-def test_the_ten_lines_of_the_client_do_what_they_say(served, capsys):
+def test_the_ten_and_the_three_lines_of_the_client_do_what_they_say(served, capsys):
     lines = [line for line in CLIENT.splitlines() if line.strip()]
     assert len(lines) == 10
     token = new_token(served.service)
@@ -260,6 +247,13 @@ def test_the_ten_lines_of_the_client_do_what_they_say(served, capsys):
     assert "total_kw" in errors
     assert rows.startswith("[[120, ")
     assert served.service.ledger.dataset("roofs").spent == 0.1
+    add_dataset(served.service, "demo-town", ids="demo")
+    lines = re.search(r"```pycon\n(.*?)```", PAGE, re.DOTALL)[1].replace(">>> ", "")
+    assert len(lines.strip().splitlines()) == 3
+    exec(lines.replace("http://127.0.0.1:8321", served.base).replace("sv_...", token), made)
+    made["client"].close()
+    assert list(made["release"].table("sectors")["sector"])[:4] == ["N", "E", "S", "W"]
+    assert served.service.ledger.dataset("demo-town").spent == 0.15
 
 
 def test_the_help_page_shows_the_same_lines(served):
@@ -267,17 +261,6 @@ def test_the_help_page_shows_the_same_lines(served):
     lines, shown = re.findall(r"<pre[^>]*><code>(.*?)</code></pre>", text, re.DOTALL)
     assert len(lines.strip().splitlines()) == 3
     assert shown.strip() == CLIENT.replace("http://127.0.0.1:8321", served.base).strip()
-
-
-def test_the_three_lines_of_the_client_do_what_they_say(served):
-    add_dataset(served.service, "demo-town")
-    lines = re.search(r"```pycon\n(.*?)```", PAGE, re.DOTALL)[1].replace(">>> ", "")
-    assert len(lines.strip().splitlines()) == 3
-    token, made = new_token(served.service), {}
-    exec(lines.replace("http://127.0.0.1:8321", served.base).replace("sv_...", token), made)
-    made["client"].close()
-    assert list(made["release"].table("sectors")["sector"])[:4] == ["N", "E", "S", "W"]
-    assert served.service.ledger.dataset("demo-town").spent == 0.15
 
 
 def test_every_verdicts_rule_is_on_the_page():

@@ -34,14 +34,8 @@ from sunveil.cli import cli
 from sunveil.estimates.read_write import RUN
 from sunveil.meters import MeterOptions
 from sunveil.service.background_jobs import JobState
+from sunveil.service.curator import inference
 from sunveil.service.curator.datasets import public_groups
-from sunveil.service.curator.inference import (
-    infer_now,
-    inference_command,
-    job_id,
-    jobs_of,
-    update_state,
-)
 from sunveil.service.settings import MEGABYTE, ReadingLimits
 from sunveil.service.store.datasets import READING_FIELDS, Served, add_served
 from sunveil.service.upload_checks import meter_options, preview
@@ -127,7 +121,7 @@ def test_an_inference_that_ended_makes_the_dataset_ready_though_nobody_looks(ser
     # what the folder of jobs says is right, whatever the database said
     with running.service.store.changing() as connection:
         connection.exec_driver_sql("UPDATE service_datasets SET state = 'inferring'")
-    assert update_state(running.service, served_of(running)).state == "ready"
+    assert inference.update_state(running.service, served_of(running)).state == "ready"
 
 
 def test_how_readings_are_written_goes_to_the_inference_and_to_releases(serve):
@@ -135,7 +129,7 @@ def test_how_readings_are_written_goes_to_the_inference_and_to_releases(serve):
     fields = {"skip_rows": "3", "separator": "tab", "decimal": ",", "power_column": "P AC"}
     fields |= {"negate": "yes", "duplicates": "mean", "force": "yes"}
     assert upload(login(running), **fields).status_code == 303
-    words = inference_command(running.service, served_of(running))
+    words = inference.inference_command(running.service, served_of(running))
     read = ["--power-column=P AC", "--skip-rows=3", "--separator=\t", "--decimal=,"]
     assert words[-7:] == [*read, "--duplicates=mean", "--negate", "--force"]
     context = cli.commands["infer"].make_context("infer", words[4:])
@@ -171,9 +165,11 @@ def test_running_work_is_shown_with_its_progress_and_can_be_stopped(serve):
     upload(client)
     line = {"event": "progress", "done": 1, "total": 4, "systems": 10, "of": 40}
     script = f"print('{json.dumps(line)}', flush=True); import time; time.sleep(600)"
-    jobs = jobs_of(running.service)
-    jobs.start(job_id("roofs"), [sys.executable, "-c", script], kind="infer", about="roofs")
-    wait_for(lambda: jobs.get(job_id("roofs")).progress is not None)
+    jobs = inference.jobs_of(running.service)
+    jobs.start(
+        inference.job_id("roofs"), [sys.executable, "-c", script], kind="infer", about="roofs"
+    )
+    wait_for(lambda: jobs.get(inference.job_id("roofs")).progress is not None)
     page = client.get(PAGE)
     assert "10 of 40 systems" in text_of(page)
     assert '<progress max="1" value="0.25"' in page.text
@@ -183,7 +179,7 @@ def test_running_work_is_shown_with_its_progress_and_can_be_stopped(serve):
     refused = post(client, f"{PAGE}/remove", page=PAGE)
     assert "cancel it before" in text_of(refused)
     post(client, f"{PAGE}/cancel", page=PAGE)
-    assert jobs.get(job_id("roofs")).state is JobState.CANCELLED
+    assert jobs.get(inference.job_id("roofs")).state is JobState.CANCELLED
     assert "cancelled at 10 of 40 systems" in text_of(client.get(PAGE))
 
 
@@ -194,7 +190,7 @@ def test_an_inference_is_begun_from_nothing_only_before_the_promise(serve):
     answer = post(client, f"{page}/restart", page=page)
     assert answer.status_code == 303
     assert not (folder / "inferred" / "summary.json").exists()
-    jobs_of(running.service).cancel(job_id("roofs"))
+    inference.jobs_of(running.service).cancel(inference.job_id("roofs"))
     with running.service.store.changing() as connection:
         connection.exec_driver_sql("UPDATE service_datasets SET state = 'ready'")
     make_promise(client)
@@ -285,8 +281,6 @@ def test_a_preview_says_what_is_in_the_files_and_what_is_not_in_the_table(tmp_pa
 
 
 COUNT = 12
-
-
 NEWER = b"system_id,time,power_kw\ns000,2025-06-01T12:00Z,1.25\n"
 
 
@@ -423,7 +417,7 @@ def test_a_dataset_is_added_by_uploading_it_whatever_a_killed_service_left_under
         "dacher-of-2025/systems.csv",
     ]
     # neither of these systems can be inferred, and the dataset is ready all the same
-    made = infer_now(running.service, "dacher-of-2025")
+    made = inference.infer_now(running.service, "dacher-of-2025")
     assert (made.state, made.estimates, made.systems) == ("ready", "inferred", 2)
 
 

@@ -29,22 +29,13 @@ from sunveil.errors import ParameterError, SourceError
 from sunveil.estimates.inference_options import InferOptions
 from sunveil.fleet.run_plan import run_settings
 from sunveil.meters import MeterOptions
-from sunveil.service.curator.figures import (
-    DayCurve,
-    ErrorCurve,
-    bars,
-    day_curve,
-    error_figure,
-    plane_map,
-    rose,
-    system_map,
-)
+from sunveil.service.curator import figures
 from sunveil.service.curator.results import EstimateFilter, FleetResults, csv_lines
 from sunveil.service.curator.system_fit import fit_days, row_findings
 from sunveil.service.store.datasets import Served
 
-DAYS = (DayCurve("1 May", (11.0, 12.0), (1.25, 2.0), (1.1, 1.9)),
-        DayCurve("1 May", (12.0,), (2.0,), (1.9,), ((1.0,), (0.9,))))  # fmt: skip
+DAYS = (figures.DayCurve("1 May", (11.0, 12.0), (1.25, 2.0), (1.1, 1.9)),
+        figures.DayCurve("1 May", (12.0,), (2.0,), (1.9,), ((1.0,), (0.9,))))  # fmt: skip
 PLACES = {"azimuth": [90.0, 180.0], "qualities": ["good", None], "labels": ["a", "b"]}
 NOWHERE = {"azimuth": [], "qualities": [], "labels": []}
 
@@ -173,14 +164,18 @@ def test_planes_count_by_their_shares_and_trackers_do_not_face_anywhere(tmp_path
 @pytest.mark.parametrize(
     "made",
     [
-        system_map([-105.0, -104.9], [40.0, 40.1], **PLACES, by_quality=False),
-        system_map([], [], **NOWHERE, by_quality=True),
-        plane_map([90.0], [20.0], names=["a"]),
-        rose([0] * 15 + [3]),
-        bars([0.0, 1.0, 2.0], [4, 5], title="Tilt", unit="°"),
-        *(day_curve(day, top=2.5) for day in DAYS),
-        error_figure([ErrorCurve("a", (0.1, 1.0), (9.0, 1.0))], unit="Error [°]", marked=0.5),
-        error_figure([ErrorCurve(n, (0.1, 1.0), (9.0, 1.0)) for n in "abcd"], unit="Error [°]"),
+        figures.system_map([-105.0, -104.9], [40.0, 40.1], **PLACES, by_quality=False),
+        figures.system_map([], [], **NOWHERE, by_quality=True),
+        figures.plane_map([90.0], [20.0], names=["a"]),
+        figures.rose([0] * 15 + [3]),
+        figures.bars([0.0, 1.0, 2.0], [4, 5], title="Tilt", unit="°"),
+        *(figures.day_curve(day, top=2.5) for day in DAYS),
+        figures.error_figure(
+            [figures.ErrorCurve("a", (0.1, 1.0), (9.0, 1.0))], unit="Error [°]", marked=0.5
+        ),
+        figures.error_figure(
+            [figures.ErrorCurve(n, (0.1, 1.0), (9.0, 1.0)) for n in "abcd"], unit="Error [°]"
+        ),
     ],
 )
 def test_a_figure_is_one_that_plotly_understands(made):
@@ -195,7 +190,7 @@ def test_labels_of_an_axis_of_errors_do_not_stand_in_one_anothers_way():
         ((1200.0, 0.3), [1.0, 10.0, 100.0, 1000.0]),
         ((5.0, 4.0), [4.0, 5.0]),
     ):
-        made = error_figure([ErrorCurve("a", (0.1, 1.0), errors)], unit="Error [°]")
+        made = figures.error_figure([figures.ErrorCurve("a", (0.1, 1.0), errors)], unit="Error [°]")
         assert made["layout"]["yaxis"]["tickvals"] == labelled
 
 

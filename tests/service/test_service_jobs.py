@@ -24,7 +24,6 @@ from sunveil.service.background_jobs import (
 )
 
 EVERY = (0, 1, 2, 3)
-
 TIMES = {
     3: "less than a minute",
     60: "about a minute",
@@ -59,8 +58,6 @@ while done < 4:
     print(json.dumps(line), flush=True)
 os.unlink(folder / "alone")
 """
-
-
 SERVICE = """
 import sys, time
 from pathlib import Path

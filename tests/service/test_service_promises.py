@@ -52,20 +52,6 @@ from sunveil.service.store.datasets import add_served
 # -- the promise
 
 
-def test_a_promise_is_previewed_in_plain_words_and_spends_nothing(unpromised):
-    client = login(unpromised)
-    asked = "protect=days&k=7&epsilon=1&delta=1e-6&allow=paper"
-    answer = client.get(f"{PAGE}/promise?{asked}")
-    page = text_of(answer)
-    assert "on any 7 days change the probability of any set of answers" in page
-    assert "to at most 2.72 times (ε = 1) its value without them, plus 1e-06" in page
-    assert "Orientation and size of a household's panels are not protected" in page
-    assert "depends on an assumption about the data" in page
-    assert 'id="tables-data"' in answer.text
-    assert 'id="systems-data"' in answer.text
-    assert unpromised.service.ledger.names() == []
-
-
 def crawl(client: httpx.Client, start: str) -> dict[str, str]:
     """Return the text of every page of a side that links lead to."""
     found, waiting = {}, [start]
@@ -137,34 +123,6 @@ def test_errors_shown_before_a_promise_are_those_that_a_plan_states(serve, promi
         found = {each["value"]: each["error"] for each in one["expected"] + two["expected"]}
         assert sector == pytest.approx(found["systems"], rel=0.02)
         assert total == pytest.approx(found["total_kw"], rel=0.06)
-
-
-def test_a_promise_is_made_once_and_for_ever(serve):
-    running = serve()
-    client = login(running)
-    inferred(running)
-    unsure = make_promise(client, sure="")
-    assert (unsure.status_code, "can never be changed" in text_of(unsure)) == (422, True)
-    assert running.service.ledger.names() == []
-    made = make_promise(client, protect="days", k="3", epsilon="0,5", delta="1e-9", allow="paper")
-    assert made.headers["location"] == f"{PAGE}/analysts"
-    assert running.service.ledger.dataset("roofs").promise.to_dict() == {
-        "unit": "days:3",
-        "epsilon": 0.5,
-        "delta": 1e-9,
-        "measure": "rho",
-        "conditional": ["paper"],
-        "meters": 1,
-        "conversion": "tight",
-    }
-    page = text_of(client.get(f"{PAGE}/promise"))
-    assert "A promise can never be changed." in page
-    again = client.post(
-        f"{PAGE}/promise",
-        data={"csrf": csrf(client, "/curator"), "protect": "system", "epsilon": "9", "sure": "yes"},
-    )
-    assert (again.status_code, "can never be changed" in text_of(again)) == (422, True)
-    assert running.service.ledger.dataset("roofs").promise.epsilon == 0.5
 
 
 @pytest.mark.parametrize(
@@ -258,15 +216,6 @@ def test_an_invitation_that_cannot_hold_is_refused_without_a_token(promised, nam
     assert (answer.status_code, why in alert_of(answer)) == (422, True)
     assert "sv_" not in answer.text
     assert client.get("/curator/analysts").text.count("sv_") == before
-
-
-def test_nobody_is_invited_before_the_promise(serve):
-    running = serve()
-    inferred(running)
-    client = login(running)
-    assert "before inviting analysts" in text_of(client.get(f"{PAGE}/analysts"))
-    answer = post(client, f"{PAGE}/invite", page="/curator", analyst="a", share="1")
-    assert answer.status_code == 409
 
 
 # -- the ledger
@@ -448,3 +397,40 @@ def unpromised(start) -> Running:
     found = start()
     inferred(found)
     return found
+
+
+def test_a_promise_is_previewed_and_made_once_and_for_ever(serve):
+    running = serve()
+    client = login(running)
+    inferred(running)
+    # nobody is invited before it
+    assert "before inviting analysts" in text_of(client.get(f"{PAGE}/analysts"))
+    early = post(client, f"{PAGE}/invite", page="/curator", analyst="a", share="1")
+    assert early.status_code == 409
+    answer = client.get(f"{PAGE}/promise?protect=days&k=7&epsilon=1&delta=1e-6&allow=paper")
+    page = text_of(answer)
+    assert "on any 7 days change the probability of any set of answers" in page
+    assert "to at most 2.72 times (ε = 1) its value without them, plus 1e-06" in page
+    assert "Orientation and size of a household's panels are not protected" in page
+    assert "depends on an assumption about the data" in page
+    assert 'id="tables-data"' in answer.text
+    assert 'id="systems-data"' in answer.text
+    unsure = make_promise(client, sure="")
+    assert (unsure.status_code, "can never be changed" in text_of(unsure)) == (422, True)
+    assert running.service.ledger.names() == []
+    made = make_promise(client, protect="days", k="3", epsilon="0,5", delta="1e-9", allow="paper")
+    assert made.headers["location"] == f"{PAGE}/analysts"
+    assert running.service.ledger.dataset("roofs").promise.to_dict() == {
+        "unit": "days:3",
+        "epsilon": 0.5,
+        "delta": 1e-9,
+        "measure": "rho",
+        "conditional": ["paper"],
+        "meters": 1,
+        "conversion": "tight",
+    }
+    assert "A promise can never be changed." in text_of(client.get(f"{PAGE}/promise"))
+    fields = {"csrf": csrf(client, "/curator"), "protect": "system", "epsilon": "9", "sure": "yes"}
+    again = client.post(f"{PAGE}/promise", data=fields)
+    assert (again.status_code, "can never be changed" in text_of(again)) == (422, True)
+    assert running.service.ledger.dataset("roofs").promise.epsilon == 0.5

@@ -23,11 +23,8 @@ from sunveil.ledger import Ledger
 from sunveil.service.app import open_service
 
 KILLS = 15
-
 ANSWERS = 10
-
 CLIENTS = 64
-
 ASK = "/datasets/roofs/releases"
 
 

@@ -11,9 +11,7 @@ from sunveil.errors import ParameterError
 from sunveil.service.settings import Rates, ServiceSettings, limit_key, mapped, parse_network
 
 ADDRESS = "http://sunveil.example.org"
-
 PROXIES = (parse_network("127.0.0.1"), parse_network("10.0.0.0/8"))
-
 PROXY = {"trusted_proxies": (parse_network("127.0.0.1"),), "address": "http://sunveil.example"}
 
 # of an address five, of an account three failures at once, and next to none more later

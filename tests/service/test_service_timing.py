@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-import threading
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager
 from types import SimpleNamespace
 
 import pytest
-from service_makers import PAD, add_dataset, key, wait_for
+from service_makers import PAD, add_dataset, held_draw, key, wait_for
 
 from sunveil.ledger import charges
 from sunveil.publish import fleet_tables
@@ -41,6 +39,11 @@ def clock(monkeypatch):
 
     def now():
         return told.now
+
+    def pass_by(pads):
+        told.now += pads * PAD
+
+    told.pass_by = pass_by
 
     monkeypatch.setattr("sunveil.service.guarded_routes.time", SimpleNamespace(monotonic=now))
     monkeypatch.setattr(
@@ -109,11 +112,11 @@ def test_asking_the_same_question_twice_at_once_tells_nothing_of_the_draw(
     clock.on_hold = look
     apis = [served.api() for _ in range(4)]
     with (
-        held_draw(monkeypatch, clock, PEAKED) as (drawn, let_go),
+        held_draw(monkeypatch, lambda: clock.pass_by(PEAKED)) as held,
         ThreadPoolExecutor(4) as pool,
     ):
         first = pool.submit(apis[0].post, ASK, json=question, headers=mine)
-        assert drawn()
+        assert held.drawing.wait(60.0)
         # under the same key, under another, and by way of files of a release that is not there
         others = [
             pool.submit(api.post, ASK, json=question, headers=header)
@@ -121,7 +124,7 @@ def test_asking_the_same_question_twice_at_once_tells_nothing_of_the_draw(
         ]
         missing = apis[3].get(f"/releases/{'0' * 32}/files/totals.csv")
         assert taking_turns(3)
-        let_go()
+        held.go_on.set()
         answers = [each.result() for each in (first, *others)]
     assert missing.status_code == 404
     # neither a plan nor a list nor any of the three requests has told that the draw had ended
@@ -139,30 +142,14 @@ def test_who_queues_for_a_slot_is_padded_though_refused(serve, clock, monkeypatc
     add_dataset(running.service, epsilon=1.0)
     running.service.broker.warm()
     one, other = running.api(), running.api()
-    with held_draw(monkeypatch, clock, FLAT) as (drawn, let_go), ThreadPoolExecutor(2) as pool:
+    with held_draw(monkeypatch, lambda: clock.pass_by(FLAT)) as held, ThreadPoolExecutor(2) as pool:
         first = pool.submit(one.post, ASK, json={"kind": "totals", "epsilon": 0.5}, headers=key())
-        assert drawn()
+        assert held.drawing.wait(60.0)
         much = {"kind": "totals", "epsilon": 5.0}
         refused = pool.submit(other.post, ASK, json=much, headers=key())
-        let_go()
+        held.go_on.set()
         assert (first.result().status_code, refused.result().status_code) == (201, 403)
     assert len(clock.took) == 2
-
-
-@contextmanager
-def held_draw(monkeypatch, clock, work):
-    """Hold a draw until it is let go; yield what waits until it is drawn, and what lets it go."""
-    drawing, go_on = threading.Event(), threading.Event()
-    real = fleet_tables.fleet_tables
-
-    def draw(*args, **options):
-        drawing.set()
-        assert go_on.wait(60.0)
-        clock.now += work * PAD
-        return real(*args, **options)
-
-    monkeypatch.setattr(fleet_tables, "fleet_tables", draw)
-    yield lambda: drawing.wait(60.0), go_on.set
 
 
 def test_a_draw_leaves_at_the_same_time_or_at_the_next_multiple(served, clock, monkeypatch):

@@ -71,25 +71,15 @@ def changed(made: bytes, place: int, value: bytes) -> bytes:
 
 
 LIES = changed(zipped([("a.csv", b"0" * 2_000_000)]), 22, (10).to_bytes(4, "little"))
-
 BOMBS = [(f"{n}.csv", os.urandom(16) + b"0" * 900_000) for n in range(4)]
-
 SYSTEMS = b"system_id,latitude,longitude\na,40.0,-105.0\n"
-
 SHEET, JUNK = ("x/systems.csv", SYSTEMS), ("__MACOSX/x", b"?")
-
 NEM12 = b"100,NEM12,202406211149,A,B\r\n200,NEM1200001,B1,1,B1,N1,01009,KWH,30,20240710\r\n900\r\n"
-
 BOUNDARY = "XyzzyBoundary"
-
 KIND = f"multipart/form-data; boundary={BOUNDARY}"
-
 LIMITS = UploadLimits(body=200_000, unpacked=3_000_000, files=6, ratio=50, field=100, spare=0)
-
-
 GOOD = ("systems", "s.csv", SYSTEMS)
-
-
+CSV = ("meters", "a.csv", READINGS)
 HALF = """
 import sys, time
 from pathlib import Path
@@ -197,6 +187,11 @@ def test_a_disk_without_room_is_told_before_anything_is_written(came):
         take(body(), came, announced=1, limits=UploadLimits(spare=2**62))
 
 
+def beside(name: str, content: bytes) -> list[tuple[str, str, bytes]]:
+    """Return a file of readings beside a table of systems."""
+    return [GOOD, ("meters", name, content)]
+
+
 def part(name: str, content: bytes, file_name: str | None = None) -> bytes:
     """Return a field of a form, or a file."""
     kind = "\r\nContent-Type: application/octet-stream"
@@ -243,7 +238,6 @@ def special(name: str, mode: int) -> bytes:
 
 
 def took_in(files: list[ReceivedFile], into: Path, *, place=None, limits=None) -> dict[str, Any]:
-    """Take files in, in this process."""
     return take_in(files, into, LIMITS, limits or ReadingLimits(), MeterOptions(), place)
 
 
@@ -265,7 +259,7 @@ def test_what_a_simulation_says_of_itself_is_left_out_with_a_note(came, into):
 
 
 def test_systems_at_one_place_need_no_table(came, into, new_folder):
-    sent = received(came, ("meters", "a.csv", READINGS), ("meters", "b.csv", READINGS[11:]))
+    sent = received(came, CSV, ("meters", "b.csv", READINGS[11:]))
     got = took_in(sent, into, place={"latitude": 40.0, "longitude": -105.0})
     assert got["table"] == "systems.parquet"
     assert (got["listed"], got["place"]) == (1, {"latitude": 40.0, "longitude": -105.0})
@@ -282,7 +276,7 @@ def test_a_workbook_can_be_the_table_of_systems(came, into):
         book.active.append(row)
     book.save(came / "s.xlsx")
     table = ("systems", "s.xlsx", (came / "s.xlsx").read_bytes())
-    got = took_in(received(came, table, ("meters", "a.csv", READINGS)), into)
+    got = took_in(received(came, table, CSV), into)
     assert (got["listed"], got["table"]) == (1, "systems.xlsx")
     assert got["place"] == {"latitude": 40.5, "longitude": -105.0}
 
@@ -299,10 +293,10 @@ def test_a_table_of_ten_million_rows_is_refused_by_what_its_footer_says(came, in
     sent = ("systems", "s.parquet", repeated(came / "s.parquet", 10_000_000))
     assert len(sent[2]) < 400_000
     with pytest.raises(UploadTooLarge, match=r"10,000,000 rows.*1,000,000.*reading\.systems"):
-        took_in(received(came, sent, ("meters", "a.csv", READINGS)), into)
+        took_in(received(came, sent, CSV), into)
     with pytest.raises(UploadTooLarge, match=r"3 columns, and at most 2.*reading\.columns"):
         took_in(
-            received(came, sent, ("meters", "a.csv", READINGS)),
+            received(came, sent, CSV),
             new_folder(),
             limits=ReadingLimits(columns=2),
         )
@@ -314,7 +308,7 @@ def test_what_takes_too_much_memory_ends_its_own_process_and_is_refused(came, in
     """No footer is believed: here the limit of rows would let the table pass."""
     sent = ("systems", "s.parquet", repeated(came / "s.parquet", 1_000_000))
     limits = ReadingLimits(memory=300 * MEGABYTE, systems=10**9)
-    files = received(came, sent, ("meters", "a.csv", READINGS))
+    files = received(came, sent, CSV)
     before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
     with pytest.raises(UploadTooLarge, match=r"300 MB of memory.*reading\.memory"):
         run_guarded(take_in, files, into, LIMITS, limits, MeterOptions(), None, limits=limits)
@@ -329,7 +323,7 @@ def test_what_takes_too_long_is_stopped(tmp_path):
 
 def test_refused_files_wait_for_the_curator_who_sent_them(tmp_path, came):
     home = tmp_path / "home"
-    files = received(came, GOOD, ("meters", "a.csv", READINGS), ("meters", "b.csv", READINGS))
+    files = received(came, GOOD, CSV, ("meters", "b.csv", READINGS))
     sent = Received({"title": "Roofs", "csrf": "secret"}, tuple(files))
     token = keep_files(home, sent, who="cora", problem="no")
     kept = find_kept(home, token, who="cora")
@@ -360,37 +354,25 @@ def test_files_that_waited_for_a_day_are_removed(tmp_path, came):
 @pytest.mark.parametrize(
     ("files", "why"),
     [
-        ([("meters", "a.csv", READINGS)], "no table of systems"),
+        ([CSV], "no table of systems"),
         ([GOOD], "no readings were sent"),
         ([GOOD, GOOD], "one table of systems"),
-        ([GOOD, ("meters", "a.csv", READINGS), ("meters", "a.csv", READINGS)], "two files"),
-        ([GOOD, ("meters", "a.exe", READINGS)], "'a.exe' is no meter file"),
-        ([GOOD, ("meters", "a.parquet", READINGS)], "'a.parquet' is not Parquet"),
-        ([GOOD, ("meters", "a.parquet", b"PAR1 and no more PAR1")], "'a.parquet' is not Parquet"),
-        ([GOOD, ("meters", "a.csv", b"PAR1\0\0\0\0PAR1")], "'a.csv' is not Parquet"),
-        ([GOOD, ("meters", "a.csv", b"\0\1\2\3 no table")], "'a.csv' is no meter file"),
-        ([GOOD, ("meters", "a.xlsx", b"\xd0\xcf\x11\xe0" * 9)], "'a.xlsx' is no meter file"),
-        ([GOOD, ("meters", "a.csv", zipped([("a.csv", READINGS)]))], "'a.csv' is no meter file"),
-        ([GOOD, ("meters", "a.csv.gz", gzip.compress(b"0" * 2_000_000, mtime=0))], "50 times"),
-        ([GOOD, ("meters", "a.csv.bz2", bz2.compress(b"0" * 9_000_000))], "50 times"),
-        ([GOOD, ("meters", "a.csv.xz", lzma.compress(READINGS)[:-20])], "broken"),
-        (
-            [
-                GOOD,
-                ("meters", "a.csv.gz", gzip.compress(gzip.compress(READINGS, mtime=0), mtime=0)),
-            ],
-            "packed twice",
-        ),
-        (
-            [GOOD, ("meters", "a.csv.gz", gzip.compress(zipped([("b.csv", b"")]), mtime=0))],
-            "packed twice",
-        ),
-        ([GOOD, ("meters", "a.xlsx", zipped([("xl/workbook.xml", b"0" * 2_000_000)]))], "50 times"),
-        ([("systems", "s.zip", b""), ("meters", "a.csv", READINGS)], "CSV, Parquet or .xlsx"),
-        (
-            [("systems", "s.csv", b"place,latitude\n1,2\n"), ("meters", "a.csv", READINGS)],
-            "no column of systems",
-        ),
+        ([GOOD, CSV, CSV], "two files"),
+        (beside("a.exe", READINGS), "'a.exe' is no meter file"),
+        (beside("a.parquet", READINGS), "'a.parquet' is not Parquet"),
+        (beside("a.parquet", b"PAR1 and no more PAR1"), "'a.parquet' is not Parquet"),
+        (beside("a.csv", b"PAR1\0\0\0\0PAR1"), "'a.csv' is not Parquet"),
+        (beside("a.csv", b"\0\1\2\3 no table"), "'a.csv' is no meter file"),
+        (beside("a.xlsx", b"\xd0\xcf\x11\xe0" * 9), "'a.xlsx' is no meter file"),
+        (beside("a.csv", ONE), "'a.csv' is no meter file"),
+        (beside("a.csv.gz", gzip.compress(b"0" * 2_000_000, mtime=0)), "50 times"),
+        (beside("a.csv.bz2", bz2.compress(b"0" * 9_000_000)), "50 times"),
+        (beside("a.csv.xz", lzma.compress(READINGS)[:-20]), "broken"),
+        (beside("a.csv.gz", gzip.compress(gzip.compress(READINGS))), "packed twice"),
+        (beside("a.csv.gz", gzip.compress(zipped([("b.csv", b"")]))), "packed twice"),
+        (beside("a.xlsx", zipped([("xl/workbook.xml", b"0" * 2_000_000)])), "50 times"),
+        ([("systems", "s.zip", b""), CSV], "CSV, Parquet or .xlsx"),
+        ([("systems", "s.csv", b"place,latitude\n1,2\n"), CSV], "no column of systems"),
     ],
 )
 def test_what_is_not_what_it_says_is_refused_in_one_sentence(came, new_folder, files, why):
@@ -422,7 +404,6 @@ def test_what_a_killed_service_left_is_swept_and_what_is_being_uploaded_is_not(t
 
 @pytest.fixture
 def new_folder(tmp_path: Path) -> Callable[[], Path]:
-    """Return what makes empty folders."""
     return lambda: Path(tempfile.mkdtemp(dir=tmp_path))
 
 

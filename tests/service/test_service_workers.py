@@ -7,7 +7,6 @@ import re
 import signal
 import subprocess
 import sys
-import threading
 import time
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
@@ -15,12 +14,21 @@ from pathlib import Path
 
 import httpx
 import pytest
-from service_makers import Load, add_dataset, key, new_token, quick_settings, wait_for
+from service_makers import (
+    Killed,
+    Load,
+    add_dataset,
+    held_draw,
+    key,
+    new_token,
+    quick_settings,
+    raises,
+    wait_for,
+)
 from sqlalchemy import create_engine, text
 
 from sunveil.ledger import Ledger
 from sunveil.ledger.ledger_database import open_engine
-from sunveil.publish import fleet_tables
 from sunveil.service.app import open_service
 from sunveil.service.questions import TotalsQuestion
 
@@ -56,22 +64,12 @@ def test_whichever_worker_is_asked_the_answer_and_its_cost_are_the_same(two):
 
 def test_the_same_question_to_two_workers_at_once_is_drawn_once(two, monkeypatch):
     first, second, token = two
-    drawing, go_on, drawn = threading.Event(), threading.Event(), []
-    real = fleet_tables.fleet_tables
-
-    def draw(*args, **options):
-        drawn.append(1)
-        drawing.set()
-        assert go_on.wait(60.0)
-        return real(*args, **options)
-
     for each in (first, second):
         each.service.broker.warm()
-    monkeypatch.setattr(fleet_tables, "fleet_tables", draw)
     mine, apis = key(), [first.client(token), second.client(token), second.client(token)]
-    with ThreadPoolExecutor(4) as pool:
+    with held_draw(monkeypatch) as held, ThreadPoolExecutor(4) as pool:
         found = [pool.submit(apis[0].post, ASK, json=TOTALS, headers=mine)]
-        assert drawing.wait(60.0)
+        assert held.drawing.wait(60.0)
         found += [
             pool.submit(api.post, ASK, json=TOTALS, headers=headers)
             for api, headers in zip(apis[1:], (mine, key()), strict=True)
@@ -79,25 +77,19 @@ def test_the_same_question_to_two_workers_at_once_is_drawn_once(two, monkeypatch
         # recovery takes the turn of whoever draws for cut short, and waits for it
         found.append(pool.submit(second.service.broker.recover, after=-60.0))
         time.sleep(0.2)
-        go_on.set()
+        held.go_on.set()
         answers = [each.result() for each in found[:3]]
         found[3].result()
     assert [each.status_code for each in answers] == [201, 200, 200]
-    assert len({each.content for each in answers}) == len(drawn) == 1
+    assert len({each.content for each in answers}) == len(held.drawn) == 1
     verdict = first.service.ledger.verify("roofs")
     assert (verdict.holds, verdict.charges, verdict.answered) == (True, 1, 1)
-
-
-class Killed(BaseException):
-    """What ends a request without a word."""
 
 
 def test_another_worker_takes_up_what_was_paid_and_leaves_alone_what_was_not(two, monkeypatch):
     first, second, token = two
 
-    def die(*_, **__):
-        raise Killed
-
+    die = raises(Killed())
     first.service.broker.warm()
     with monkeypatch.context() as patch:
         steps = ("publish.fleet_tables.fleet_tables", "ledger.ledger.charge_question")
