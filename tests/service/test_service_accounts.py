@@ -15,12 +15,13 @@ from service_makers import (
     post,
     token_in,
 )
+from sqlalchemy import select, update
 
 from sunveil.ledger.hash_chain import actor_of
 from sunveil.service.page_rendering import browser_name
 from sunveil.service.passwords_and_tokens import read_token
 from sunveil.service.store import accounts
-from sunveil.service.store.database import links, sessions
+from sunveil.service.store.database import Link, Session, TokenRow
 
 WINDOWS = "Mozilla/5.0 (Windows NT 10.0; Win64; x64) AppleWebKit/537.36 (KHTML, like Gecko)"
 IPHONE = "Mozilla/5.0 (iPhone; CPU iPhone OS 18_0 like Mac OS X) AppleWebKit/605.1.15 Version/18.0"
@@ -311,7 +312,7 @@ def test_a_link_to_sign_in_works_once_and_a_link_expires(running):
         secret = accounts.new_link(connection, glass.id)
     assert running.client().get(f"/links/{secret}").status_code == 200
     with running.service.store.changing() as connection:
-        connection.execute(links.update().values(expires=int(time.time()) - 1))
+        connection.execute(update(Link).values(expires=int(time.time()) - 1))
     assert running.client().get(f"/links/{secret}").status_code == 404
 
 
@@ -326,7 +327,7 @@ def test_sessions_are_kept_by_use_listed_and_ended_by_hand_idleness_and_age(runn
     other = log_in(running, "quinn")
     assert post(here, f"{page}/sessions/end-all", page=page).status_code == 303
     assert [each.get(page).status_code for each in (here, other)] == [303, 303]
-    mine = sessions.c.account == account_id(running, "quinn")
+    mine = Session.account_id == account_id(running, "quinn")
     idle = 60 * running.service.settings.idle_minutes
     now = int(time.time())
     for values, status in (
@@ -336,10 +337,10 @@ def test_sessions_are_kept_by_use_listed_and_ended_by_hand_idleness_and_age(runn
     ):
         client = log_in(running, "quinn")
         with running.service.store.changing() as connection:
-            connection.execute(sessions.update().where(mine).values(values))
+            connection.execute(update(Session).where(mine).values(values))
         assert client.get(page).status_code == status
         with running.service.store.reading() as connection:
-            seen = [row.seen for row in connection.execute(sessions.select().where(mine))]
+            seen = connection.scalars(select(Session.seen).where(mine)).all()
         assert status == 303 or min(seen) > time.time() - 60
 
 
@@ -349,7 +350,7 @@ def test_curators_choose_scope_and_time_of_tokens(running):
     made = post(page, f"{path}/token", page=path, **fields)
     assert "valid for 7 days" in made.text
     with running.service.store.changing() as connection:
-        row = accounts.token_row(connection, read_token(token_in(made.text)).id)
+        row = connection.get(TokenRow, read_token(token_in(made.text)).id)
     assert (row.scope, row.account) == ("read", None)
     assert 6.9 < (row.expires - time.time()) / 86_400 <= 7
     for days in ("0", "400", "x"):

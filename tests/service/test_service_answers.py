@@ -48,7 +48,7 @@ def released(service, question):
         "roofs", question, analyst="ann", key=f"key of {question.model_dump_json()}"
     )
     with service.store.reading() as connection:
-        return find_release(connection, answered.release)[1]
+        return find_release(connection, answered.release).body
 
 
 @pytest.mark.parametrize("group", [None, "feeder"])

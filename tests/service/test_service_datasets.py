@@ -120,7 +120,7 @@ def test_an_inference_that_ended_makes_the_dataset_ready_though_nobody_looks(ser
     assert (made.estimates, made.systems) == ("inferred", 14)
     # what the folder of jobs says is right, whatever the database said
     with running.service.store.changing() as connection:
-        connection.exec_driver_sql("UPDATE service_datasets SET state = 'inferring'")
+        connection.connection().exec_driver_sql("UPDATE service_datasets SET state = 'inferring'")
     assert inference.update_state(running.service, served_of(running)).state == "ready"
 
 
@@ -192,7 +192,7 @@ def test_an_inference_is_begun_from_nothing_only_before_the_promise(serve):
     assert not (folder / "inferred" / "summary.json").exists()
     inference.jobs_of(running.service).cancel(inference.job_id("roofs"))
     with running.service.store.changing() as connection:
-        connection.exec_driver_sql("UPDATE service_datasets SET state = 'ready'")
+        connection.connection().exec_driver_sql("UPDATE service_datasets SET state = 'ready'")
     make_promise(client)
     answer = post(client, f"{page}/restart", page=page)
     assert "its estimates stay as they are" in text_of(answer)

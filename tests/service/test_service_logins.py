@@ -71,7 +71,7 @@ def test_only_digests_of_secrets_are_kept(shared, tmp_path):
     new_curator(shared.service, "only digests")
     cookie = client.cookies["sunveil-analyst"]
     with shared.service.store.changing() as connection:
-        connection.exec_driver_sql("SELECT 1")
+        connection.connection().exec_driver_sql("SELECT 1")
     folder = shared.service.settings.data
     kept = b"".join(path.read_bytes() for path in sorted(folder.glob("sunveil.db*")))
     for secret in (token, token.split("_", 2)[2], cookie, PASSWORD):

@@ -385,7 +385,7 @@ def test_the_ledger_names_what_was_published_and_shows_where_it_was_changed(serv
     page = text_of(client.get(f"{PAGE}/ledger"))
     assert re.search(r"ann .*Total capacity.*: fleet-tables about all systems at ε = 0.5", page)
     with served.service.store.changing() as connection:
-        connection.exec_driver_sql("UPDATE datasets SET fleet_spent = 1")
+        connection.connection().exec_driver_sql("UPDATE datasets SET fleet_spent = 1")
     page = text_of(client.get(f"{PAGE}/ledger"))
     assert "Verification not valid" in page
     assert "The counters do not add up to the charges." in page

@@ -41,7 +41,7 @@ from sunveil.service.questions import (
     SystemsQuestion,
     TotalsQuestion,
 )
-from sunveil.service.store.datasets import Served
+from sunveil.service.store.database import Served
 from sunveil.service.upload_checks import meter_options
 from sunveil.site import Site
 from sunveil.weather.sources import get_weather

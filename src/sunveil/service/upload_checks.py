@@ -27,7 +27,8 @@ from sunveil.meters.record import Record, RefusedSystem
 from sunveil.publish.publisher import read_households
 from sunveil.service.archives import unpack, unpacked_size
 from sunveil.service.settings import ReadingLimits, UploadLimits
-from sunveil.service.store.datasets import READING_FIELDS, READING_FLAGS, Served
+from sunveil.service.store.database import Served
+from sunveil.service.store.datasets import READING_FIELDS, READING_FLAGS
 from sunveil.service.uploads import (
     SYSTEMS,
     ReceivedFile,

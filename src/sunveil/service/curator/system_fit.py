@@ -33,7 +33,7 @@ from sunveil.service.context import Service
 from sunveil.service.curator.datasets import cached_systems
 from sunveil.service.curator.figures import DayCurve
 from sunveil.service.curator.inference import OUTPUT
-from sunveil.service.store.datasets import Served
+from sunveil.service.store.database import Served
 from sunveil.service.upload_checks import meter_options
 from sunveil.site import Site
 
