@@ -25,6 +25,7 @@ from curator_makers import (
 )
 from service_makers import Running, wait_for
 
+from plot_makers import estimate_of
 from sunveil.errors import ParameterError, SourceError
 from sunveil.estimates.inference_options import InferOptions
 from sunveil.fleet.run_plan import run_settings
@@ -33,6 +34,7 @@ from sunveil.service.curator import figures
 from sunveil.service.curator.results import EstimateFilter, FleetResults, csv_lines
 from sunveil.service.curator.system_fit import fit_days, row_findings
 from sunveil.service.store.datasets import Served
+from sunveil.site import Plane
 
 DAYS = (figures.DayCurve("1 May", (11.0, 12.0), (1.25, 2.0), (1.1, 1.9)),
         figures.DayCurve("1 May", (12.0,), (2.0,), (1.9,), ((1.0,), (0.9,))))  # fmt: skip
@@ -86,26 +88,7 @@ def test_planes_and_trackers_are_shown_in_the_list_and_on_their_pages(with_plane
     assert "The axis is within" in farm
 
 
-ROW = {
-    "surface_azimuth": 200.0,
-    "surface_tilt": 30.0,
-    "dc_capacity_kw": 5.0,
-    "plane_error_degrees": 2.0,
-    "ac_limit_kw": None,
-    "clock_offset_minutes": 0.0,
-    "clock_label": "start",
-    "clock_daylight_saving": "as_declared",
-    "agreement": 0.9,
-    "flags": [],
-    **dict.fromkeys(("haze_summer", "haze_winter", "heat", "clear_hours", "skyline", "years")),
-    **dict.fromkeys(("trend_percent_per_year", "planes", "tracker", "household_load")),
-    "clock_steps": [],
-    **{
-        f"{name}_{end}": 1.0
-        for name in ("surface_azimuth", "surface_tilt", "dc_capacity_kw")
-        for end in ("low", "high")
-    },
-}
+ROW = estimate_of(Plane(200.0, 30.0), plane_error_degrees=2.0).to_row()
 
 
 @pytest.mark.parametrize("layout", ["a csv on a local clock", "parquet in long form", "lists"])
@@ -125,7 +108,7 @@ def test_the_fit_of_a_system_is_computed_from_its_readings(
     write_meters(folder / "meters", clear_power(200.0, 30.0, dc_capacity_kw=5.0), layout)
     extra = {"systems_table": "systems.csv", "options": {"label": "start"}}
     made = Served(name, "Roofs", name, meters="meters", extra=extra)
-    days = fit_days(shared.service, made, {"system_id": "mine", **ROW})
+    days = fit_days(shared.service, made, {**ROW, "system_id": "mine"})
     assert len(days) == 4
     for day in days:
         measured, modelled = np.array(day.measured), np.array(day.modelled)
@@ -133,7 +116,7 @@ def test_the_fit_of_a_system_is_computed_from_its_readings(
         assert np.abs(measured - modelled).max() < 0.15 * measured.max()
     year = {"first": "2019-01-01", "surface_azimuth": 201.0, "surface_tilt": 29.0}
     seen = {"skyline": [0.0] * 29 + [10.0], "years": [{**year, "dc_capacity_kw": 5.0}]}
-    row = {"system_id": "mine", **ROW, **seen, "clear_hours": 900.0}
+    row = {**ROW, "system_id": "mine", **seen, "clear_hours": 900.0}
     assert row_findings(shared.service, made, row) == [
         ("Quality", "good: the plane is known to within 2 degrees"),
         ("Clear days", "Based on 900 hours of clear days."),
@@ -141,7 +124,7 @@ def test_the_fit_of_a_system_is_computed_from_its_readings(
         ("Skyline", "The sun is hidden below 10° in the north (348 to 360°)."),
     ]
     with pytest.raises(SourceError, match="not there any more"):
-        fit_days(shared.service, made, {"system_id": "other", **ROW})
+        fit_days(shared.service, made, {**ROW, "system_id": "other"})
 
 
 def test_planes_count_by_their_shares_and_trackers_do_not_face_anywhere(tmp_path):
