@@ -12,7 +12,7 @@ import pytest
 from service_makers import SYSTEMS, add_dataset, key, new_curator
 
 from sunveil.ledger import Promise
-from sunveil.ledger.analyst_shares import AnalystShare
+from sunveil.ledger.statements import AnalystShare
 from sunveil.meters import MeterOptions
 from sunveil.meters.schema_files import schema_digest
 from sunveil.privacy import Days
@@ -98,9 +98,10 @@ def test_whatever_a_system_holds_it_stays_and_changes_no_other(tmp_path, clear_p
     (folder / "systems.csv").write_text("\n".join(table) + "\n")
     served = Served("roofs", "Roofs", "roofs", meters="meters", places="systems.csv")
     held = Data(tmp_path).systems(served)
-    assert [record.system_id for record in held.records] == ["a", "b", "c"]
-    assert {len(record.times) for record in (held.records[0], held.records[2])} == {480}
-    np.testing.assert_allclose(held.records[0].power_kw, power.round(4).clip(lower=0.0))
+    records = held.fleet.all_records()
+    assert [record.system_id for record in records] == ["a", "b", "c"]
+    assert {len(record.times) for record in (records[0], records[2])} == {480}
+    np.testing.assert_allclose(records[0].power_kw, power.round(4).clip(lower=0.0))
     assert len(set(map(str, held.about().values()))) == 3
 
 
@@ -406,3 +407,22 @@ def test_a_plan_judges_cells_by_their_average_and_states_what_a_limit_cuts_off(p
     (best, *_) = plan(planned, questions.TotalsQuestion(kind="totals", epsilon=0.15)).advice
     assert best.words == "ε = 1"  # the smallest of the ladder that helps
     assert plan(planned, questions.TotalsQuestion(kind="totals", epsilon=2.0)).advice == ()
+
+
+def test_each_system_is_read_on_the_clock_that_its_table_names(tmp_path, clear_power):
+    folder = tmp_path / "roofs"
+    folder.mkdir()
+    power = clear_power(180.0, 25.0, days=20)
+    lines, table = ["system_id,time,power_kw"], ["system_id,latitude,longitude,timezone"]
+    for name, zone in (("east", "UTC-05:00"), ("west", "UTC-07:00")):
+        stamps = power.index.tz_convert(f"Etc/GMT+{zone[5]}").strftime("%Y-%m-%d %H:%M")
+        lines += [f"{name},{at},{kw:.4f}" for at, kw in zip(stamps, power, strict=True)]
+        table.append(f"{name},39.7,-105.0,{zone}")
+    (folder / "meters.csv").write_text("\n".join(lines) + "\n")
+    (folder / "systems.csv").write_text("\n".join(table) + "\n")
+    held = Data(tmp_path).systems(
+        Served("roofs", "Roofs", "roofs", meters="meters.csv", places="systems.csv")
+    )
+    east, west = sorted(held.fleet.all_records(), key=lambda record: record.system_id)
+    np.testing.assert_array_equal(east.times, west.times)
+    assert (east.timezone, west.timezone) == ("UTC-05:00", "UTC-07:00")

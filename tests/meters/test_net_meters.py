@@ -1,4 +1,4 @@
-"""Registers of two tariffs are added up, whatever the file and whoever names them."""
+"""Columns of net meters are known by their names, and registers of two tariffs are added up."""
 
 from __future__ import annotations
 
@@ -14,7 +14,9 @@ from sunveil.cli import main
 from sunveil.errors import MeterError, SunveilError
 from sunveil.meters import MeterOptions, from_pandas, read_meters, records_from_frame
 from sunveil.meters.describe_file import describe_source
-from sunveil.meters.reading_options import Register
+from sunveil.meters.find_columns import find_roles
+from sunveil.meters.header_and_units import TableColumn
+from sunveil.meters.reading_options import ADDED, Register
 
 TIMES = pd.date_range("2024-06-01", periods=96, freq="h", tz="UTC")
 HOUR = np.asarray(TIMES.hour)
@@ -179,3 +181,80 @@ def test_a_tariff_that_is_missing_among_others_leaves_its_sum_out(tmp_path):
     lost = (frame["time"] == TIMES[30]) & (frame["Register"] == "Export T1")
     frame[~lost].to_csv(path := tmp_path / "a.csv", index=False)
     np.testing.assert_allclose(read(path), np.delete(NET, 30), atol=1e-9)
+
+
+def roles(header: str, **options: object):
+    columns = [TableColumn(name) for name in ("time", *header.split(", "))]
+    found = find_roles(columns, MeterOptions(**options), where="a.csv")
+    return found, [
+        ADDED.join(columns[at].name for at in places) or None
+        for places in (found.power, found.imported)
+    ]
+
+
+OWN = {"export_column": "b kW", "import_column": "a kW"}
+# headers, with the columns of what is given and what is taken
+BY_NAME = """
+Import (kWh), Export (kWh)                      | Export (kWh)        | Import (kWh)
+Export kW, Import kW, Net kW                    | Export kW           | Import kW
+Energy from grid [Wh], Energy to grid [Wh]      | Energy to grid [Wh] | Energy from grid [Wh]
+gridImport_W, gridExport_W                      | gridExport_W        | gridImport_W
+delivered kWh, received kWh                     | received kWh        | delivered kWh
+Usage (kWh), Fed in (kWh)                       | Fed in (kWh)        | Usage (kWh)
+Netzbezug kW, Netzeinspeisung kW, Verbrauch kW  | Netzeinspeisung kW  | Netzbezug kW
+1-0:1.8.0*255 kWh, 1-0:2.8.0*255 kWh            | 1-0:2.8.0*255 kWh   | 1-0:1.8.0*255 kWh
+export kW                                       | export kW           |
+"""
+BY_OPTIONS = [
+    ("import kW, export kW, solar kW", {"net": True}, "export kW", "import kW"),
+    ("a kW, b kW", OWN, "b kW", "a kW"),
+    ("a kW, export kW", {"import_column": "a kW"}, "export kW", "a kW"),
+    ("import kW, b kW", {"export_column": "b kW"}, "b kW", None),
+    ("grid kW, solar kW, use kW", {"net": True}, "grid kW", None),
+    ("x kW", {"net": True}, "x kW", None),
+]
+for line in BY_NAME.strip().splitlines():
+    head, given, taken = (each.strip() for each in line.split("|"))
+    BY_OPTIONS.append((head, {}, given, taken or None))
+
+
+@pytest.mark.parametrize(("header", "options", "power", "imported"), BY_OPTIONS)
+def test_the_columns_of_a_net_meter_are_known_by_name(header, options, power, imported):
+    found, names = roles(header, **options)
+    assert found.net
+    assert names == [power, imported]
+    assert (found.register is Register.CUMULATIVE) == ("8.0" in header)
+
+
+@pytest.mark.parametrize(
+    ("header", "power"),
+    [
+        ("import kW, export kW, solar kW", "solar kW"),
+        ("Einspeisung (kWh)", "Einspeisung (kWh)"),
+        ("Energy delivered (kWh)", "Energy delivered (kWh)"),
+        ("Generation exported (kWh), Consumption (kWh)", "Generation exported (kWh)"),
+        ("power_kw, export_kw", "power_kw"),
+    ],
+)
+def test_generation_goes_before_a_net_that_nobody_asks_for(header, power):
+    found, names = roles(header)
+    assert not found.net
+    assert names == [power, None]
+
+
+@pytest.mark.parametrize(
+    ("header", "options", "words"),
+    [
+        (
+            "import a kW, import b kW, export kW",
+            {},
+            "option `import_column`, one of 'import a kW', 'import",
+        ),
+        ("a kW, b kW", {"import_column": "a kW"}, "option `export_column`"),
+        ("a kW, b kW", {"export_column": "c"}, "has no column 'c'"),
+        ("a kW, b kW", {"export_column": "b kW", "import_column": "b kW"}, "as two things"),
+    ],
+)
+def test_what_a_header_leaves_open_is_asked_for(header, options, words):
+    with pytest.raises(MeterError, match=words):
+        roles(header, **options)

@@ -25,15 +25,7 @@ PLACES = {
 
 @dataclass(frozen=True)
 class KnownPlant:
-    """A plant whose plane, capacity and power are known.
-
-    Parameters
-    ----------
-    place
-        One of ``PLACES``.
-    days
-        How many whole days, of whatever clock a file keeps, the file covers.
-    """
+    """A plant whose plane, capacity and power are known, over whole days of a file's clock."""
 
     place: str
     days: int
@@ -56,21 +48,9 @@ class KnownPlant:
         return (180.0 + WEST_OF_EQUATOR) if self.latitude > 0 else 360.0 - WEST_OF_EQUATOR
 
     def power(self, minutes: int, clock: str | None = None, *, share: float = 1.0) -> pd.Series:
-        """Return mean power of each interval over whole days of a clock. [kW]
+        """Return mean power in kW by the start of each interval, over whole days of a clock.
 
-        Parameters
-        ----------
-        minutes
-            Length of an interval.
-        clock
-            The zone whose midnights bound the span; the place's own when left out.
-        share
-            Which part of the plant: one of two inverters, or another home's smaller roof.
-
-        Returns
-        -------
-        pandas.Series
-            Indexed by the start of each interval in that clock.
+        The clock is the place's own unless given; ``share`` is the part of the plant.
         """
         zone = clock or self.timezone
         first = (LAST_DAY - pd.Timedelta(days=self.days - 1)).tz_localize(zone)
