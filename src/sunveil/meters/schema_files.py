@@ -134,17 +134,6 @@ def schema_text(
 ) -> str:
     """Return a schema file that declares some options, each with a comment for the curator.
 
-    Parameters
-    ----------
-    options
-        How a file is written. What is None is left out.
-    origins
-        For each field where its value is from: ``declared``, ``header``, ``format``, ``stamps``,
-        ``readings`` or ``default``. Those from readings, and those assumed, are marked with
-        :data:`CHECK`. Where a field is not in it, a value that is not the default was declared.
-    about
-        What the first line says it is of, such as the name of the file and its format.
-
     Privacy
     -------
     None: it is the curator's. What was proposed from readings is public only once the curator
