@@ -476,22 +476,11 @@ class SystemsToRelease:
         cls,
         fleet: Fleet,
         *,
-        workers: int | None = None,
+        workers: int | None = None,  # scores made at a time; the number of processors if None
         cache: WeatherCache | None = None,
-        on_progress: OnProgress = ignore_progress,
+        on_progress: OnProgress = ignore_progress,  # called with how many systems are looked at
     ) -> SystemsToRelease:
-        """Look through a fleet.
-
-        Parameters
-        ----------
-        fleet
-            What :func:`~sunveil.open_fleet` opened with ``cleaning="each"``.
-        workers
-            Number of scores made at a time; the number of processors if None.
-        cache
-            Where weather is kept.
-        on_progress
-            Called with how many systems have been looked at, and of how many.
+        """Look through a fleet that was opened with ``cleaning="each"``.
 
         Privacy
         -------
