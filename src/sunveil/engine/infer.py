@@ -382,12 +382,7 @@ def infer_block(
     label_known: bool = True,  # whether that label was declared
     places: Places | None = None,  # places of the systems; that of the sky when left out
 ) -> Estimates:
-    """Infer every system of a block.
-
-    Privacy
-    -------
-    None: estimates are as private as the readings.
-    """
+    """Infer every system of a block; estimates are as private as the readings."""
     infer_all = infer_net_block if net else infer_generation
     found = infer_all(
         power, sky, options=options, timezone=timezone, label_known=label_known, places=places

@@ -134,10 +134,8 @@ def schema_text(
 ) -> str:
     """Return a schema file that declares some options, each with a comment for the curator.
 
-    Privacy
-    -------
-    None: it is the curator's. What was proposed from readings is public only once the curator
-    knows it from elsewhere.
+    Values from readings (by ``origins``) and assumed ones are marked: the file is the curator's,
+    and what was proposed from readings is public only once the curator knows it from elsewhere.
     """
     known = {name: _origin(name, options) for name in SCHEMA_FIELDS} | dict(origins or {})
     lines = [f"# How a meter file is written{about and f': {_one_line(about)}'}."]
