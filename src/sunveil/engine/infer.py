@@ -369,41 +369,20 @@ Matrix = NDArray[np.float32]
 
 @checked
 def infer_block(
+    # readings on ``sky.grid``, NaN where there is none, shape (systems, intervals). [kW]
     power: Matrix,
     sky: SkyTable,
     *,
+    # whether the meters count generation less load; meters of exports alone are detected
     net: bool,
-    options: InferOptions | None = None,
+    options: InferOptions | None = None,  # assumptions and switches of the inference
+    # the declared clock of the timestamps; its dates of daylight saving are used
     timezone: str = "UTC",
-    label: Label = Label.START,
-    label_known: bool = True,
-    places: Places | None = None,
+    label: Label = Label.START,  # which instant of its interval a timestamp marks
+    label_known: bool = True,  # whether that label was declared
+    places: Places | None = None,  # places of the systems; that of the sky when left out
 ) -> Estimates:
-    """Infer every system of a block.
-
-    Parameters
-    ----------
-    power
-        Readings on ``sky.grid``, NaN where there is none, shape (systems, intervals). [kW]
-    sky
-        The sky over the same grid.
-    net
-        Whether the meters count generation less load; meters of exports alone are detected.
-    options
-        Assumptions and switches of the inference.
-    timezone
-        The declared clock of the timestamps; its dates of daylight saving are used.
-    label
-        Which instant of its interval a timestamp marks.
-    label_known
-        Whether that label was declared.
-    places
-        Places of the systems; that of the sky when left out.
-
-    Privacy
-    -------
-    None: estimates are as private as the readings.
-    """
+    """Infer every system of a block; estimates are as private as the readings."""
     infer_all = infer_net_block if net else infer_generation
     found = infer_all(
         power, sky, options=options, timezone=timezone, label_known=label_known, places=places

@@ -286,22 +286,16 @@ def is_fleet(folder: Path | str) -> bool:
 
 @checked
 def read_fleet(path: Path | str, *, keys: Sequence[str] = ()) -> FleetRows:
-    """Return the rows of a fleet.
+    """Return the rows of a fleet, with public columns beside them.
 
     Systems that were refused stay as rows without values: which of them could not be inferred is
     as private as their readings. Each cell becomes a number, or a missing value where it is none,
     by itself: no other cell has a say in how it is read.
 
-    Parameters
-    ----------
-    path
-        The folder that ``infer_fleet`` wrote, once its run is over: the rows
-        are then those of the table of systems, refused or not, in the order of their names. Or JSON
-        as ``sunveil infer --json`` writes it. Or a CSV or Parquet table with ``system_id``,
-        ``surface_azimuth``, ``surface_tilt``, ``dc_capacity_kw`` and the key columns. JSON
-        and Parquet tables may have ``planes``, ``tracker`` and ``flags``; a folder has them.
-    keys
-        Public columns to read beside them.
+    A folder that ``infer_fleet`` wrote has the rows of the table of systems, refused or not, in the
+    order of their names; JSON is as ``sunveil infer --json`` writes it; a CSV or Parquet table has
+    ``system_id``, ``surface_azimuth``, ``surface_tilt`` and ``dc_capacity_kw``. JSON and Parquet
+    tables may have ``planes``, ``tracker`` and ``flags``.
 
     Privacy
     -------

@@ -123,16 +123,9 @@ class Fleet(ABC):
 
     def in_memory(self) -> FleetInMemory:
         """Return the fleet with all its records read."""
-        found = [each for part in self.parts for each in self.records(part)]
-        return FleetInMemory(
-            self.names,
-            self.sites,
-            self.cells,
-            [*self.refused(), *found],
-            self.cleaning,
-            weather=self.weather,
-            server=self.server,
-        )
+        every = [each for part in self.parts for each in self.records(part)]
+        found, given = [*self.refused(), *every], (self.cleaning, self.weather, self.server)
+        return FleetInMemory(self.names, self.sites, self.cells, found, *given)
 
 
 class FleetInMemory(Fleet):
@@ -145,12 +138,11 @@ class FleetInMemory(Fleet):
         cells: NDArray[np.int32],
         found: Sequence[HeldRecord | RefusedSystem],
         cleaning: Cleaning,
-        *,
-        weather: str | Weather = "clearsky",
-        server: Mapping[str, Any] | None = None,
+        weather: str | Weather,
+        server: Mapping[str, Any],
     ) -> None:
         self.names, self.cells, self.cleaning = names, cells, cleaning
-        self.weather, self.server = weather, server or {}
+        self.weather, self.server = weather, server
         self.parts = (Part(0, (), systems=len(names)),)
         self._sites, self._found = sites, found
 
@@ -409,20 +401,17 @@ def _at_one_site(
         found = list(readings)
         for each in found:
             instance("readings", each, Record, give="records, as a reader of meters returns them")
-        if any(each.cleaning is Cleaning.RECORD for each in readings):
-            cleaning = Cleaning.RECORD
-        elif found:
-            cleaning = Cleaning.EACH
+        whole = any(each.cleaning is Cleaning.RECORD for each in readings)
+        cleaning = Cleaning.RECORD if whole else Cleaning.EACH
     records = [each for each in found if isinstance(each, Record)]
-    refused = [each for each in found if isinstance(each, RefusedSystem)]
+    every: list[HeldRecord | RefusedSystem]
+    every = [each for each in found if isinstance(each, RefusedSystem)]
+    every += [HeldRecord(number, record) for number, record in enumerate(records)]
     names = [record.system_id for record in records]
     if len({key_of(name) for name in names}) != len(names):
         raise ParameterError("a system is named twice; each system is one row of a publication")
-    held = [HeldRecord(number, record) for number, record in enumerate(records)]
     cells = np.zeros(len(names), dtype=np.int32)
-    return FleetInMemory(
-        names, (site,), cells, [*refused, *held], cleaning, weather=weather, server=server
-    )
+    return FleetInMemory(names, (site,), cells, every, cleaning, weather, server or {})
 
 
 def _site_records(

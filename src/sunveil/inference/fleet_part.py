@@ -43,10 +43,7 @@ from sunveil.weather.sources import check_cache, check_weather, get_weather
 from sunveil.weather.weather_data import Weather, utc_index
 
 if TYPE_CHECKING:
-    import pandas as pd
-
     from sunveil.weather.cache import WeatherCache
-    from sunveil.weather.weather_data import Weather
 
 # Skies of a site that are kept, a few megabytes each.
 KEPT = 8

@@ -31,8 +31,6 @@ from sunveil.meters.time_steps import clock_elsewhere
 from sunveil.site import Site, SkyModel
 
 if TYPE_CHECKING:
-    import pandas as pd
-
     from sunveil.meters.dataframes import ReadingsLike
     from sunveil.weather.cache import WeatherCache
     from sunveil.weather.weather_data import Weather

@@ -165,11 +165,9 @@ class SourceDescription:
 
 @checked
 def describe_source(path: Path | str, options: MeterOptions | None = None) -> SourceDescription:
-    """Return how a file is written, found from all of its content.
+    """Return how a file is written, found from all of its content: private.
 
-    Privacy
-    -------
-    None: readings are looked at. What they alone say is marked for the curator to check.
+    What readings alone say is marked for the curator to check.
     """
     options = options or MeterOptions()
     contents = list(contents_of(Path(path)))

@@ -313,11 +313,6 @@ class Selection(ABC):
 class Exponential(Selection):
     """The exponential mechanism: Pr[i] ∝ exp(ε level_i / 2Δ), without the 2 for one-sided scores.
 
-    Parameters
-    ----------
-    epsilon
-        Cost of one draw.
-
     Privacy
     -------
     Pure ε-DP for the score's unit; also ρ = ε²/8 of zero-concentrated DP. Proof:

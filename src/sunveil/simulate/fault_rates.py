@@ -314,18 +314,7 @@ MOST_SYSTEMS = 100_000_000
 
 @checked
 def draw_systems(n: int, *, seed: int, loss_spread: float = 0.0) -> list[SystemTruth]:
-    """Return systems drawn like a real fleet, one fixed plane each.
-
-    Parameters
-    ----------
-    n
-        How many.
-    seed
-        The same seed gives the same systems.
-    loss_spread
-        Standard deviation of the system losses about the nominal ones of
-        :class:`~sunveil.site.Losses`, on which nameplate capacity is defined; 0 for none.
-    """
+    """Return systems drawn like a real fleet, one fixed plane each."""
     whole("n", n, low=1, high=MOST_SYSTEMS)
     whole("seed", seed, low=0, high=HIGHEST_SEED)
     number("loss_spread", loss_spread, low=0.0, high=1.0)
