@@ -47,7 +47,7 @@ FEWEST_DAYS = 120
 FEWEST_CLEAR_HOURS = 60.0
 
 
-# An estimate that a larger share of the bright readings agrees with is not in doubt.
+# An estimate that a larger share of the bright readings agrees with is not questioned.
 AGREEING = 0.3
 
 

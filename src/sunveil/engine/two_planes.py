@@ -81,7 +81,7 @@ ANY_PLANE = np.array([100.0, 100.0, 3.0])
 STEEPEST, FLATTEST = 89.0, 2.0
 
 
-# A step that is as good as none; one of log capacity is as long as so many degrees. [degrees]
+# A step that is as good as none; AS_LONG: how long one of log capacity is. [degrees]
 SMALL, AS_LONG = 0.05, 8.0
 
 
@@ -202,7 +202,7 @@ def _bound(pair: Array) -> None:
         pair[place] = min(max(float(pair[place]), low), high)
 
 
-# Times that weights are found anew.
+# Rounds of reweighting.
 ROUNDS = 3
 
 
@@ -318,7 +318,7 @@ def _all_pairs(gram: Array, right: Array) -> tuple[Array, Array, Array]:
 Matrix = NDArray[np.float32]
 
 
-# So many clear readings are enough to search on, and so many to fit to.
+# Clear readings that are enough to search on, and to fit to.
 SEARCHED_ON, FITTED_TO = 600, 12_000
 
 
@@ -332,10 +332,10 @@ CANDIDATE_STEPS = 8
 
 # All that decides below was chosen with the sums of two homes of Fontana in view, and looked at
 # again on a second draw of simulated systems: neither is a fresh test.
-# Two planes are told when they are so much likelier than one [log likelihood]: real single planes
-# come up to 2.1 by errors of the model, sums of two real homes whose planes are 85° apart have 3.1
-# at the least. What a longer record than so many independent readings says counts no more, since
-# errors of the model do not average out.
+# Two planes are reported from LEAST_GAIN on [log likelihood]: real single planes come up to 2.1 by
+# errors of the model, sums of two real homes with planes 85° apart have 3.1 at the least. Beyond
+# LONGEST_RECORD independent readings a longer record counts no more, since errors of the model do
+# not average out.
 LEAST_GAIN, LONGEST_RECORD = 2.5, 45.0
 
 
@@ -352,14 +352,14 @@ LEAST_SHARE = 0.2
 ELSEWHERE, UNLIKELIER = 20.0, 1.7
 
 
-# A pair has at most so many times the capacity that the highest powers show: a tracker that is
+# A pair has at most this multiple of the capacity that the highest powers show: a tracker that is
 # taken for two steep planes has 1.7 times at the least.
 MOST_CAPACITY = 1.65
 
 
-# Pairs that come out flatter are not told: under other physics than the engine's they were 20° to
-# 90° off. Mean over both capacities. [degrees]
-FLATTEST_TOLD = 17.0
+# Pairs that come out flatter are not reported: under other physics than the engine's they were
+# 20° to 90° off. Mean over both capacities. [degrees]
+FLATTEST_RESOLVED = 17.0
 
 
 # What gains so little on few readings will not gain enough. [log likelihood]
@@ -380,7 +380,7 @@ class PairFits:
 
     systems: NDArray[np.intp]  # which systems of the block they are
     pairs: Array  # the numbers of each pair, shape (systems, PAIR_PARAMETERS)
-    told: NDArray[np.bool_]  # which of them are two planes that are known
+    resolved: NDArray[np.bool_]  # which of them are two planes that are known
     sure: NDArray[np.bool_]  # which of them are more than one plane, whether these are known or not
     unresolved: NDArray[np.bool_]
     model: Matrix  # [kW] power at all usable intervals, shape (systems, padded)
@@ -410,12 +410,12 @@ def fit_pairs(fit: FinalFit, suspects: NDArray[np.intp]) -> PairFits:
     capacity = np.exp(pairs[:, CAPACITIES])
     shared = capacity.min(axis=1) >= LEAST_SHARE * capacity.sum(axis=1)
     sure = shared & (gain >= LEAST_GAIN)
-    told = sure & (margins >= UNLIKELIER)
+    resolved = sure & (margins >= UNLIKELIER)
     tilt = np.hypot(pairs[:, EASTS], pairs[:, NORTHS])
-    told &= (tilt * capacity).sum(axis=1) >= FLATTEST_TOLD * capacity.sum(axis=1)
-    told &= capacity.sum(axis=1) <= MOST_CAPACITY * shown_capacity(fit)[suspects]
+    resolved &= (tilt * capacity).sum(axis=1) >= FLATTEST_RESOLVED * capacity.sum(axis=1)
+    resolved &= capacity.sum(axis=1) <= MOST_CAPACITY * shown_capacity(fit)[suspects]
     unresolved = shared & (gain >= UNRESOLVED_GAIN) & ~sure
-    return PairFits(suspects, pairs, told, sure, unresolved, model, say, skyline)
+    return PairFits(suspects, pairs, resolved, sure, unresolved, model, say, skyline)
 
 
 def _none(fit: FinalFit) -> PairFits:
@@ -460,7 +460,7 @@ def _search(fit: FinalFit, system: int) -> Array | None:
 
 
 def _alone(point: Array) -> Array:
-    """Return one plane as a pair whose second has no capacity."""
+    """Return one plane as a pair with a second plane of no capacity."""
     out = np.zeros(PAIR_PARAMETERS)
     out[FIRST] = point[[EAST, NORTH, CAPACITY]]
     out[CAPACITIES[1]] = NO_CAPACITY
@@ -494,7 +494,7 @@ def _apart(pair: Array, other: Array) -> float:
 
 
 def _readings(fit: FinalFit, system: int, say: Matrix, most: int) -> FittedReadings:
-    """Return at most so many of a system's clear readings, evenly spread."""
+    """Return at most ``most`` of a system's clear readings, evenly spread."""
     places = np.flatnonzero(say[: len(fit.prepared.slot)] >= CLEAR)
     if len(places) < FEWEST_CLEAR:
         places = np.flatnonzero(say[: len(fit.prepared.slot)] > 0.0)
@@ -511,7 +511,7 @@ def _readings(fit: FinalFit, system: int, say: Matrix, most: int) -> FittedReadi
     )
 
 
-# Planes that are lit together can turn and trade capacity with hardly a change of power, so that
+# Planes that see the sun together can turn and trade capacity with hardly a change of power, so
 # errors of the model weigh more than on one plane: a factor on what the fit states.
 PAIR_STRETCH = 1.35
 
