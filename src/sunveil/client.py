@@ -279,10 +279,8 @@ def error_of(status: int, problem: dict[str, Any]) -> SunveilError:
 
 LOCAL = ("127.0.0.1", "localhost", "::1")
 
-
 # Answers after which the same request may succeed; a question is charged once for its key.
 PASSING = (429, 502, 503, 504)
-
 
 LONGEST_PAUSE = 60.0
 

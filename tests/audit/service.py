@@ -31,7 +31,8 @@ from sunveil.service.curator.inference import infer_now
 from sunveil.service.question_data import Data
 from sunveil.service.settings import ANSWER_SECONDS, Rates, ServiceSettings
 from sunveil.service.store.accounts import issue_token
-from sunveil.service.store.datasets import READY, Served, add_served, find_served
+from sunveil.service.store.database import Served
+from sunveil.service.store.datasets import READY, add_served, find_served
 
 # Answers are padded to a time, as ever, but to a short one.
 _PAD = 0.05

@@ -193,8 +193,18 @@ def test_what_follows_a_line_break_without_quotes_names_no_system(tmp_path, row)
     np.testing.assert_array_equal(found.dc_capacity_kw[[0, 2]], [5.0, 7.0])
 
 
-@pytest.mark.parametrize("row", ["b,190,21,6\n5,F2", "b,190,21,\n,F2", "b,190,21,6\n\n5\n4,F2"])
-def test_a_line_break_without_quotes_in_the_last_number_keeps_the_public_columns(tmp_path, row):
+@pytest.mark.parametrize(
+    "row",
+    [
+        "b,190,21,6\n5,F2",
+        "b,190,21,\n,F2",
+        "b,190,21,6\n\n5\n4,F2",
+        "b,1\n90,21,6,F2",
+        "b,\n,21,6,F2",
+        'b,\n,"21,6,F2',
+    ],
+)
+def test_a_line_break_without_quotes_in_a_number_keeps_the_public_columns(tmp_path, row):
     path = tmp_path / "e.csv"
     path.write_text(f"{HEADER},feeder\na,180,20,5,F1\n{row}\nc,200,22,7,F3\n")
     found = read_fleet(path, keys=["feeder"])

@@ -10,8 +10,7 @@ from hypothesis import strategies as st
 from sunveil.errors import ParameterError
 from sunveil.privacy import Guarantee, System
 from sunveil.publication import Publication, write_publication
-from sunveil.publication.csv_formulas import defuse, restore
-from sunveil.publication.publication_folder import read_table
+from sunveil.publication.publication_folder import defuse, read_table, restore
 from sunveil.publication.published_tables import Column, PublishedTable
 
 NAMES = ["=HYPERLINK(1)", "+1", "-x", "@a", "\tb", "'=c", "''", "'tis", "F-1", "＝d", None]

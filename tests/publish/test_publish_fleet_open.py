@@ -3,7 +3,7 @@ from __future__ import annotations
 import pytest
 
 from sunveil.errors import ParameterError, SourceError
-from sunveil.releases.fleet_releases import open_fleet
+from sunveil.fleet.open import open_fleet
 
 
 def test_a_work_folder_that_holds_anything_is_refused_and_left_as_it_is(tmp_path):

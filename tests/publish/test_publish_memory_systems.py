@@ -5,8 +5,9 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+from roof_fleets import in_memory
 
-from sunveil.errors import BudgetExceeded, MeterError, ParameterError
+from sunveil.errors import BudgetExceeded, ParameterError, WeatherError
 from sunveil.ledger import Ledger, Promise
 from sunveil.ledger.hash_chain import HighWaterMarks
 from sunveil.meters import from_pandas
@@ -16,7 +17,7 @@ from sunveil.publication import write_publication
 from sunveil.publish.publisher import Publisher
 from sunveil.publish.system_rows import SystemRows
 from sunveil.releases import Choices, fleet_releases, release
-from sunveil.releases.fleet_releases import MemorySystems, ReleaseTerms, release_systems
+from sunveil.releases.fleet_releases import ReleaseTerms, release_systems
 from sunveil.releases.score_kernels import Capacities
 from sunveil.weather import clearsky
 
@@ -50,7 +51,7 @@ def publish(ledger, records, weather):
         options = {"unit": System(), "epsilon": 20.0, "choices": CHOICES, **options}
         terms = ReleaseTerms.of(options.pop("unit"), options.pop("epsilon"), **options)
         publisher = Publisher(ledger, dataset)
-        product = SystemRows(MemorySystems(records, lambda _: weather), terms)
+        product = SystemRows(in_memory(records, weather), terms)
         return publisher.plan(product) if plan else publisher.publish(product)
 
     return make
@@ -59,7 +60,7 @@ def publish(ledger, records, weather):
 def test_the_errors_to_expect_of_a_register_are_those_of_half_the_epsilon(records, weather):
     def found(systems, epsilon):
         terms = ReleaseTerms.of(Readings(1), epsilon, choices=CHOICES)
-        return MemorySystems(systems, lambda _: weather).expected(terms)
+        return in_memory(systems, weather).expected(terms)
 
     register, plain = replace(records[0], differenced=True), records[1]
     assert found([register], 0.2) == found([plain], 0.1) != found([plain], 0.2)
@@ -146,7 +147,7 @@ def test_a_call_that_dies_between_charge_and_answer_is_taken_up_on_its_charge(
 
 
 def test_systems_hide_their_readings(records, weather):
-    assert repr(MemorySystems(records, lambda _: weather)) == "MemorySystems(5 systems, private)"
+    assert repr(in_memory(records, weather)) == "SystemsToRelease(5 systems, private)"
 
 
 def test_another_question_is_another_charge(publish, ledger, records):
@@ -200,9 +201,10 @@ def test_records_that_cannot_be_released_are_refused_before_the_charge(publish, 
     cleaned = replace(records[0], cleaning=Cleaning.RECORD)
     past = np.timedelta64(2, "D") * 365
     dark = replace(records[0], times=records[0].times - past, rows_span=None)
-    for bad in ([cleaned], [*records, replace(dark, system_id="z")]):
-        with pytest.raises(MeterError):
-            publish(bad)
+    with pytest.raises(ParameterError, match="cleaning each"):
+        publish([cleaned])
+    with pytest.raises(WeatherError, match="not a day in common"):
+        publish([*records, replace(dark, system_id="z")])
     with pytest.raises(ParameterError, match="named twice"):
         publish([records[0], records[0]])
     with pytest.raises(ParameterError, match="named twice"):
@@ -245,7 +247,7 @@ def test_each_release_is_counted_and_their_frame_is_made_once(records, weather, 
         fleet_releases, "make_frame", lambda *a, **o: frames.append(1) or real(*a, **o)
     )
     terms = ReleaseTerms.of(Days(1), 1.0, choices=CHOICES)
-    systems = MemorySystems(records, lambda _: weather)
+    systems = in_memory(records, weather)
     release_systems(systems, terms=terms, on_progress=lambda *each: counted.append(each))
     assert counted == [(done, 5) for done in range(1, 6)]
     assert len(frames) == 1

@@ -7,7 +7,16 @@ from pathlib import Path
 import pandas as pd
 import pytest
 from fleet_makers import PublicSystems
-from roof_fleets import CHOICES, PLANES, TERMS, long_frame, write_readings, write_systems
+from roof_fleets import (
+    CHOICES,
+    PLANES,
+    TERMS,
+    in_memory,
+    long_frame,
+    open_to_release,
+    write_readings,
+    write_systems,
+)
 from sqlalchemy import create_engine, text
 
 from sunveil.errors import BudgetExceeded, LedgerConflict, ParameterError
@@ -20,7 +29,7 @@ from sunveil.privacy import System
 from sunveil.publish.publisher import Publisher
 from sunveil.publish.system_rows import SystemRows
 from sunveil.releases import fleet_releases, release
-from sunveil.releases.fleet_releases import MemorySystems, ReleaseTerms, open_fleet
+from sunveil.releases.fleet_releases import ReleaseTerms
 from sunveil.weather import clearsky
 
 YEARS = (2019, 2020, 2021)
@@ -41,7 +50,7 @@ def systems_of(powers, golden_site):
     def make(year, names=None):
         one = from_pandas(powers[year], label="start", cleaning="each", power_unit="kW")
         named = [replace(one, system_id=name) for name in names or FLEETS[year]]
-        return MemorySystems(named, lambda _: weather[year])
+        return in_memory(named, weather[year])
 
     return make
 
@@ -236,13 +245,13 @@ def test_of_a_fleet_only_new_systems_are_scored_and_others_need_no_readings(
     homes = [SystemHome(name, f"home-{name}") for name in roofs]
     few = frame[frame.system_id != "b2"]
     table = write_systems(tmp_path / "few.csv", ["a1", "b1"])
-    with open_fleet(write_readings(tmp_path / "1", few), table, **settings) as one:
+    with open_to_release(write_readings(tmp_path / "1", few), table, **settings) as one:
         first = Publisher(ledger, "d", homes=homes).publish(SystemRows(one, TERMS, standing=True))
     # the next year's readings are those of the new system alone
     late = frame[frame.system_id == "b2"].copy()
     late["time"] += pd.Timedelta(days=364)
     table = write_systems(tmp_path / "all.csv", ["a1", "b1", "b2"])
-    with open_fleet(write_readings(tmp_path / "2", late), table, **settings) as two:
+    with open_to_release(write_readings(tmp_path / "2", late), table, **settings) as two:
         assert [part.size for part in two.only(["b2"]).parts(TERMS)] == [1]
         second = Publisher(ledger, "d", homes=homes).publish(SystemRows(two, TERMS, standing=True))
     assert set(first.tables[0].rows) < set(second.tables[0].rows)
@@ -254,7 +263,7 @@ def test_some_of_a_fleet_have_frames_and_parts_of_their_own(clear_power, tmp_pat
     roofs["a2"] = roofs["a2"].iloc[48:]
     folder = write_readings(tmp_path / "r", long_frame(roofs))
     table = write_systems(tmp_path / "s.csv", roofs)
-    with open_fleet(folder, table, part_rows=1) as fleet:
+    with open_to_release(folder, table, part_rows=1) as fleet:
         some = fleet.only({"a2"})
         assert (len(some), list(some.about())) == (1, ["a2"])
         (whole,), (own,) = fleet.roster.time_grids.values(), some.roster.time_grids.values()

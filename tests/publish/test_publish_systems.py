@@ -14,6 +14,7 @@ from roof_fleets import (
     PLANES,
     TERMS,
     long_frame,
+    open_to_release,
     write_layouts,
     write_readings,
     write_systems,
@@ -30,7 +31,7 @@ from sunveil.publish.system_rows import SystemRows
 from sunveil.releases import fleet_releases, release
 from sunveil.releases.candidate_frame import make_frame
 from sunveil.releases.expected_errors import typical_errors
-from sunveil.releases.fleet_releases import FrameCache, ReleaseTerms, open_fleet, release_systems
+from sunveil.releases.fleet_releases import FrameCache, ReleaseTerms, release_systems
 from sunveil.releases.prior_and_votes import VOTE_RULES
 from sunveil.releases.release import score_record
 
@@ -70,7 +71,7 @@ def charges(ledger, dataset="d"):
 
 
 def opened(fleet, systems, **options):
-    return open_fleet(fleet, systems, part_rows=1, **options)
+    return open_to_release(fleet, systems, part_rows=1, **options)
 
 
 def kinds(opened_fleet):
@@ -263,8 +264,8 @@ def test_a_frame_shared_by_a_year_scores_a_late_record_as_its_own_frame_does(fle
         own = make_frame(weather, member.time_grid, CHOICES)
         (record,) = (
             each.record
-            for part in one.records.parts
-            for each in one.records.records(part)
+            for part in one.fleet.parts
+            for each in one.fleet.records(part)
             if isinstance(each, HeldRecord) and each.number == member.number
         )
     frames = (

@@ -16,6 +16,7 @@ from service_makers import (
     quick_settings,
 )
 from service_makers import running as start
+from sqlalchemy import select, update
 
 from sunveil.ledger.hash_chain import actor_of
 from sunveil.service.page_rendering import browser_name
@@ -29,9 +30,8 @@ from sunveil.service.store.accounts import (
     issue_token,
     new_link,
     set_account_password,
-    token_row,
 )
-from sunveil.service.store.database import links, sessions
+from sunveil.service.store.database import Link, Session, TokenRow
 
 pytestmark = pytest.mark.usefixtures("quick_hashes")
 NEW = "another sentence with many odd words"
@@ -163,7 +163,7 @@ def test_a_link_expires(running):
         secret = new_link(connection, account_named(connection, "late").id)
     assert running.client().get(f"/links/{secret}").status_code == 200
     with running.service.store.changing() as connection:
-        connection.execute(links.update().values(expires=int(time.time()) - 1))
+        connection.execute(update(Link).values(expires=int(time.time()) - 1))
     assert running.client().get(f"/links/{secret}").status_code == 404
 
 
@@ -261,7 +261,7 @@ def test_sessions_are_listed_and_ended(running):
 
 def test_a_session_ends_when_nobody_uses_it_or_it_is_too_old(running):
     add(running, "ulla", "auditor")
-    mine = sessions.c.account == account_id(running, "ulla")
+    mine = Session.account_id == account_id(running, "ulla")
     idle = 60 * running.service.settings.idle_minutes
     for values in (
         {"seen": int(time.time() - idle - 5)},
@@ -270,19 +270,19 @@ def test_a_session_ends_when_nobody_uses_it_or_it_is_too_old(running):
         page = log_in(running, "ulla")
         assert page.get("/curator/account").status_code == 200
         with running.service.store.changing() as connection:
-            connection.execute(sessions.update().where(mine).values(values))
+            connection.execute(update(Session).where(mine).values(values))
         assert page.get("/curator/account").status_code == 303
 
 
 def test_using_a_session_keeps_it(running):
     add(running, "vera", "auditor")
     page = log_in(running, "vera")
-    mine = sessions.c.account == account_id(running, "vera")
+    mine = Session.account_id == account_id(running, "vera")
     with running.service.store.changing() as connection:
-        connection.execute(sessions.update().where(mine).values(seen=int(time.time()) - 3600))
+        connection.execute(update(Session).where(mine).values(seen=int(time.time()) - 3600))
     assert page.get("/curator/account").status_code == 200
     with running.service.store.reading() as connection:
-        seen = connection.execute(sessions.select().where(mine)).one().seen
+        seen = connection.scalar(select(Session.seen).where(mine))
     assert seen > time.time() - 60
 
 
@@ -366,7 +366,7 @@ def test_curators_choose_scope_and_time_of_tokens(running):
     assert "valid for 7 days" in made.text
     token_id = re.search(r"sv_([0-9a-f]{16})_", made.text)[1]
     with running.service.store.changing() as connection:
-        row = token_row(connection, token_id)
+        row = connection.get(TokenRow, token_id)
         assert (row.scope, row.account) == ("read", None)
         assert 6.9 < (row.expires - time.time()) / 86_400 <= 7
     for days in ("0", "400", "x"):

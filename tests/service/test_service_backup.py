@@ -13,7 +13,7 @@ import httpx
 import pytest
 from curator_makers import write_fleet
 from service_makers import add_dataset, key, new_curator, new_token, quick_settings
-from sqlalchemy import text
+from sqlalchemy import select, text
 
 from sunveil.cli import main
 from sunveil.errors import LedgerConflict, LedgerError, SunveilError
@@ -23,7 +23,7 @@ from sunveil.service.backup import back_up_service, restore_service
 from sunveil.service.curator.datasets import DatasetForm, add_folder
 from sunveil.service.curator.inference import infer_now, job_id, jobs_of
 from sunveil.service.store.accounts import token_rows
-from sunveil.service.store.database import sessions
+from sunveil.service.store.database import Session
 from sunveil.service.store.datasets import change_served, find_served
 
 ASK = "/datasets/roofs/releases"
@@ -99,7 +99,7 @@ def test_a_backup_under_load_comes_back_with_every_charge_and_no_token(
     assert all(api.get(f"/releases/{each}").status_code == 200 for each in before)
     assert api.post(ASK, json={"kind": "totals", "epsilon": 0.5}, headers=key()).status_code == 201
     with again.service.store.reading() as connection:
-        assert connection.execute(sessions.select()).all() == []
+        assert connection.scalars(select(Session)).all() == []
         assert sum(row.revoked is None for row in token_rows(connection)) == 1
         meters = find_served(connection, "roofs")
     found = meters.path(again.service.settings.datasets) / str(meters.meters)

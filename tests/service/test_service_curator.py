@@ -392,7 +392,7 @@ def test_what_the_jobs_folder_says_is_right_whatever_the_database_said(serve):
     inferred(running)
     wait_for(lambda: served_of(running).state == "ready")
     with running.service.store.changing() as connection:
-        connection.exec_driver_sql("UPDATE service_datasets SET state = 'inferring'")
+        connection.connection().exec_driver_sql("UPDATE service_datasets SET state = 'inferring'")
     assert update_state(running.service, served_of(running)).state == "ready"
 
 
@@ -405,7 +405,7 @@ def test_an_inference_is_begun_from_nothing_only_before_the_promise(serve):
     assert not (folder / "inferred" / "summary.json").exists()
     jobs_of(running.service).cancel(job_id("roofs"))
     with running.service.store.changing() as connection:
-        connection.exec_driver_sql("UPDATE service_datasets SET state = 'ready'")
+        connection.connection().exec_driver_sql("UPDATE service_datasets SET state = 'ready'")
     make_promise(client)
     answer = post(client, f"{page}/restart", page=page)
     assert "its estimates stay as they are" in text_of(answer)
@@ -854,7 +854,7 @@ def test_the_ledger_names_what_was_published(served):
 def test_a_ledger_that_was_changed_is_shown_to_be_so(serve):
     asked = ask_twice(serve())
     with asked.service.store.changing() as connection:
-        connection.exec_driver_sql("UPDATE datasets SET fleet_spent = 1")
+        connection.connection().exec_driver_sql("UPDATE datasets SET fleet_spent = 1")
     client = login(asked)
     page = text_of(client.get("/curator/datasets/roofs/ledger"))
     assert "Verification not valid" in page

@@ -11,8 +11,8 @@ from sunveil.service.store.accounts import (
     new_setup_secret,
     revoke_token,
     setup_digest,
-    token_row,
 )
+from sunveil.service.store.database import TokenRow
 
 SECRET = "s" * 43
 
@@ -95,7 +95,7 @@ def test_only_digests_of_secrets_are_kept(shared, tmp_path):
     new_curator(shared.service, "only digests")
     cookie = client.cookies["sunveil-analyst"]
     with shared.service.store.changing() as connection:
-        connection.exec_driver_sql("SELECT 1")
+        connection.connection().exec_driver_sql("SELECT 1")
     folder = shared.service.settings.data
     kept = b"".join(path.read_bytes() for path in sorted(folder.glob("sunveil.db*")))
     for secret in (token, token.split("_", 2)[2], cookie, PASSWORD):
@@ -119,7 +119,7 @@ def test_a_revoked_token_opens_nothing(served):
     assert "revoked" in api.get("/me").json()["detail"]
     assert post(served.client(), "/analyst/login", token=token).status_code == 403
     with served.service.store.reading() as connection:
-        assert token_row(connection, token_id).revoked is not None
+        assert connection.get(TokenRow, token_id).revoked is not None
 
 
 @pytest.mark.parametrize(

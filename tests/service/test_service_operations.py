@@ -46,7 +46,7 @@ def unwritable(request, served, monkeypatch):
     new_curator(served.service)
     store = served.service.store
     with store.reading() as connection:
-        pages = connection.exec_driver_sql("PRAGMA page_count").scalar_one()
+        pages = connection.connection().exec_driver_sql("PRAGMA page_count").scalar_one()
     limit = f"max_page_count = {pages}" if request.param == "full" else "query_only = ON"
 
     @event.listens_for(store.engine, "checkout")

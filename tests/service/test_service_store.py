@@ -10,8 +10,8 @@ from sqlalchemy import inspect, text
 
 from sunveil.errors import LedgerError, ParameterError, ReleaseNotFound
 from sunveil.ledger import Ledger, Promise
-from sunveil.ledger.analyst_shares import shares_of_analyst, shares_of_dataset
 from sunveil.ledger.move_ledger import move_ledger
+from sunveil.ledger.statements import shares_of_analyst, shares_of_dataset
 from sunveil.privacy import System
 from sunveil.service.app import open_service
 from sunveil.service.backup import revoke_everything
@@ -33,7 +33,6 @@ from sunveil.service.store.accounts import (
     end_other_sessions,
     end_session,
     end_sessions_of_account,
-    end_sessions_of_token,
     fact,
     find_account,
     find_link,
@@ -51,18 +50,21 @@ from sunveil.service.store.accounts import (
     set_flash,
     set_password,
     setup_digest,
-    token_row,
     token_rows,
-    token_rows_of,
     touch_session,
     withdraw_role,
 )
-from sunveil.service.store.database import SERVICE_TABLES, Store, insert_new, now
-from sunveil.service.store.database import releases as release_table
-from sunveil.service.store.datasets import (
+from sunveil.service.store.database import (
+    SERVICE_TABLES,
     ReleaseRow,
     Served,
+    Store,
     StoredRequest,
+    TokenRow,
+    insert_new,
+    now,
+)
+from sunveil.service.store.datasets import (
     add_served,
     all_served,
     begin_request,
@@ -72,7 +74,6 @@ from sunveil.service.store.datasets import (
     find_promised,
     find_release,
     find_served,
-    keep_release,
     open_requests,
     releases_of,
 )
@@ -193,22 +194,24 @@ def test_a_dataset_comes_back_as_it_was_kept(store):
     assert (found.state, found.latitude, found.systems) == ("ready", 1.5, None)
 
 
-RELEASE = ReleaseRow("r1", "roofs", "totals", "Totals", 0.5, 0.5, "2026-01-01")
+RELEASE = ReleaseRow(
+    "r1", "roofs", "totals", "Totals", 0.5, 0.5, "2026-01-01", "q", {"a": [1, None]}
+)
 
 
 def test_a_row_is_new_once(store):
-    values = {"question": "q", "body": "{}", **{n: getattr(RELEASE, n) for n in RELEASE.__slots__}}
     with store.changing() as connection:
-        found = [insert_new(connection, release_table, values) for _ in range(2)]
-        found.append(insert_new(connection, release_table, {**values, "id": "r2"}))
+        found = [insert_new(connection, RELEASE) for _ in range(2)]
+        found.append(insert_new(connection, replace(RELEASE, id="r2")))
     assert found == [True, False, False]  # r2 answers the question of r1
 
 
 def test_a_release_is_kept_once_and_found(store):
     with store.changing() as connection:
-        keep_release(connection, RELEASE, question="q", body={"a": [1, None]})
-        keep_release(connection, RELEASE, question="q", body={"a": []})
-        assert find_release(connection, "r1") == (RELEASE, {"a": [1, None]})
+        insert_new(connection, RELEASE)
+        insert_new(connection, replace(RELEASE, body={"a": []}))
+        found = find_release(connection, "r1")
+        assert (found, found.body) == (RELEASE, {"a": [1, None]})
         assert find_release(connection, "r2") is None
         assert releases_of(connection, "roofs") == [RELEASE]
         assert releases_of(connection, "roofs", limit=0) == releases_of(connection, "x") == []
@@ -246,12 +249,12 @@ def test_sessions_are_counted_as_they_end(store):
         here = find_session(connection, mine, idle_minutes=9.0)
         touch_session(connection, mine)
         set_flash(connection, mine, [("good", "Done.")])
-        assert find_session(connection, mine, idle_minutes=9.0).flash == (("good", "Done."),)
+        assert dict(find_session(connection, mine, idle_minutes=9.0).flash) == {"good": "Done."}
         assert len(sessions_of(connection, here, idle_minutes=9.0)) == 3
         assert end_other_sessions(connection, here) == 2
         assert end_other_sessions(connection, here) == 0
         assert lives(mine, two, three, by_token) == [True, False, False, True]
-        end_sessions_of_token(connection, token.id)
+        revoke_token(connection, token.id)
         end_session(connection, mine)
         last = begin_session(connection, **asked, account_id=ann.id)
         assert lives(mine, by_token, last) == [False, False, True]
@@ -266,9 +269,8 @@ def test_a_revoked_token_ends_its_sessions_and_others_are_found_by_id(store):
         opened = begin_session(connection, **asked)
         revoke_token(connection, one.id)
         assert find_session(connection, opened, idle_minutes=9.0) is None
-        assert not token_row(connection, one.id).works
-        assert {each.id for each in token_rows_of(connection, [one.id, two.id])} == {one.id, two.id}
-        assert token_row(connection, "nothing") is None
+        assert not connection.get(TokenRow, one.id).works
+        assert {each.id for each in token_rows(connection)} == {one.id, two.id}
         assert analyst_names(connection) == {"ann", "bob"}
 
 
@@ -334,7 +336,7 @@ def test_everything_is_revoked_at_once(store):
         assert find_session(connection, session, idle_minutes=9.0) is None
         assert find_link(connection, link) is None
         assert setup_digest(connection) is None
-        assert not token_row(connection, token.id).works
+        assert not connection.get(TokenRow, token.id).works
 
 
 @pytest.mark.parametrize("name", ["", "Roofs", "a/b", "..", "-a", "a-", "a" * 61, "ä"])

@@ -36,7 +36,6 @@ QUALITY = (
     f" {FAIR_WITHIN:g}°, poor beyond or with a serious flag."
 )
 
-
 LONGEST_REASON = 60  # letters of why a system is unknown; all of it is said beside the table
 
 

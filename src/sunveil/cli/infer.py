@@ -72,10 +72,8 @@ FLEET = Group(
     ),
 )
 
-
 # Kinds of refusals that may lie in the readings: whatever one record holds, a run ends alike.
 READINGS_KINDS = frozenset({"meter", "too little data", "failed"})
-
 
 _FLEET = ("engine", "scheduler", "workers", "restart")
 

@@ -19,12 +19,9 @@ from sunveil.errors import ParameterError
 from sunveil.service.settings import LOOPBACK, ServiceSettings, parse_network, read_oidc
 
 if TYPE_CHECKING:
-    from sqlalchemy import Connection
-
-    from sunveil.service.store.accounts import Account
+    from sunveil.service.store.database import Account, Transaction
 
 DISPLAYS = ("DISPLAY", "WAYLAND_DISPLAY")
-
 
 DATA, DEMO_DATA = Path("sunveil-data"), Path("demo") / "service"
 
@@ -172,7 +169,6 @@ def _serve_demo(settings: ServiceSettings, *, open_browser: bool) -> None:
 
 ROLES, SCOPES = ("curator", "auditor", "analyst"), ("read", "ask")
 
-
 database_option = click.option(
     "--database",
     metavar="FILE|URL",
@@ -182,7 +178,6 @@ database_option = click.option(
     " left out.",
 )
 
-
 data_option = click.option(
     "--data",
     type=click.Path(path_type=Path),
@@ -190,7 +185,6 @@ data_option = click.option(
     metavar="FOLDER",
     help="Data folder of the service.",
 )
-
 
 address_option = click.option(
     "--address",
@@ -222,8 +216,8 @@ def list_command(*, database: str | None, data: Path, as_json: bool) -> None:
     from sunveil.cli._text import aligned
     from sunveil.service.store.accounts import all_accounts
 
-    with _changing(database, data) as connection:
-        found = [_plain(each) for each in all_accounts(connection)]
+    with _changing(database, data) as db:
+        found = [_plain(each) for each in all_accounts(db)]
     if as_json:
         click.echo(json.dumps(found, indent=2, ensure_ascii=False))
         return
@@ -256,9 +250,9 @@ def add_command(
     """Make a local account NAME, and print the link by which its holder sets a password."""
     from sunveil.service.store.accounts import add_account, new_link
 
-    with _changing(database, data) as connection:
-        made = add_account(connection, name, role=role, analyst=analyst, scope=scope)
-        secret = new_link(connection, made.id)
+    with _changing(database, data) as db:
+        made = add_account(db, name, role=role, analyst=analyst, scope=scope)
+        secret = new_link(db, made.id)
     click.echo(f"{printable(name)} is made. This link, good for once within 48 hours, sets its")
     click.echo(f"password: {address.rstrip('/')}/links/{secret}")
 
@@ -282,9 +276,9 @@ def role_command(
     """
     from sunveil.service.store.accounts import account_named, change_role
 
-    with _changing(database, data) as connection:
-        account = account_named(connection, name)
-        change_role(connection, account, role=role, analyst=analyst, scope=scope)
+    with _changing(database, data) as db:
+        account = account_named(db, name)
+        change_role(db, account, role=role, analyst=analyst, scope=scope)
     click.echo(f"{printable(account.name)} has the role {role} now, and signs in anew.")
 
 
@@ -304,13 +298,13 @@ def reset_command(
     """Print a link by which the holder of the local account NAME sets a new password."""
     from sunveil.service.store.accounts import PASSWORD, SIGN_IN, account_named, new_link
 
-    with _changing(database, data) as connection:
-        account = account_named(connection, name)
+    with _changing(database, data) as db:
+        account = account_named(db, name)
         if account.disabled is not None:
             raise ParameterError("this account is disabled; enable it first")
         if not (account.local or break_glass):
             raise ParameterError("this account signs in through its provider; reset it there")
-        secret = new_link(connection, account.id, SIGN_IN if break_glass else PASSWORD)
+        secret = new_link(db, account.id, SIGN_IN if break_glass else PASSWORD)
     does = "signs in as" if break_glass else "sets the password of"
     within = "15 minutes" if break_glass else "48 hours"
     click.echo(f"This link, good for once within {within}, {does} {printable(account.name)}:")
@@ -327,9 +321,9 @@ def disable_command(name: str, *, database: str | None, data: Path) -> None:
     """
     from sunveil.service.store.accounts import account_named, disable_account
 
-    with _changing(database, data) as connection:
-        account = account_named(connection, name)
-        disable_account(connection, account)
+    with _changing(database, data) as db:
+        account = account_named(db, name)
+        disable_account(db, account)
     click.echo(f"{printable(account.name)} is disabled.")
 
 
@@ -340,14 +334,14 @@ def enable_command(name: str, *, database: str | None, data: Path) -> None:
     """Enable the account NAME again."""
     from sunveil.service.store.accounts import account_named, enable_account
 
-    with _changing(database, data) as connection:
-        account = account_named(connection, name)
-        enable_account(connection, account)
+    with _changing(database, data) as db:
+        account = account_named(db, name)
+        enable_account(db, account)
     click.echo(f"{printable(account.name)} can sign in again.")
 
 
 @contextmanager
-def _changing(database: str | None, data: Path) -> Iterator[Connection]:
+def _changing(database: str | None, data: Path) -> Iterator[Transaction]:
     """Yield a transaction of a service's tables; a service that never ran is refused."""
     require_extras("service", purpose="the service")
     from sunveil.ledger.ledger import Ledger
@@ -357,8 +351,8 @@ def _changing(database: str | None, data: Path) -> Iterator[Connection]:
     Ledger(where).close()  # says that there is none
     store = Store(where)
     try:
-        with store.changing() as connection:
-            yield connection
+        with store.changing() as db:
+            yield db
     finally:
         store.close()
 
@@ -378,7 +372,6 @@ def _plain(account: Account) -> dict[str, str | None]:
 
 
 FILE = click.Path(dir_okay=False, path_type=Path)
-
 
 DATABASE_HELP = (
     "The service's database: a file, or a postgresql:// URL; sunveil.db in the folder if left out."

@@ -145,9 +145,7 @@ def _placed(pair: Array, fit: FinalFit, place: Places) -> Array:
 # Flags of readings that no single plane gives.
 _SUSPECT = sum(1 << tuple(Flag).index(each) for each in (Flag.LOW_AGREEMENT, Flag.NOT_ONE_PLANE))
 
-
 ONE = np.ones(1, dtype=bool)
-
 
 # A plane that leans to the pole by more than this hardly sees the winter's sun. [degrees]
 MOST_TO_POLE = 15.0
@@ -480,10 +478,8 @@ def _exports_only(found: Estimates) -> NDArray[np.bool_]:
 
 NOTICE = "Compiling the engine: this takes about half a minute, once on this machine."
 
-
 # Kernels that were compiled before are loaded within this time. [s]
 _PATIENCE = 3.0
-
 
 _GRID = TimeGrid(1559347200, 3600, 40 * 24)
 

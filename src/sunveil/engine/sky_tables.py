@@ -49,13 +49,10 @@ from sunveil.weather.weather_data import Weather, utc_index
 # The sun's declination bends by less than 1e-4° from a straight line in this time. [s]
 KNOT = 6 * 3600
 
-
 # What pvlib.solarposition.get_solarposition takes when nothing is said.
 DELTA_T = 67.0
 
-
 REFRACTION = 0.5667
-
 
 TEMPERATURE = 12.0
 
@@ -95,30 +92,23 @@ def sun_vectors_over(site: Site, seconds: NDArray[np.int64]) -> Array:
 
 Index = NDArray[np.int32]
 
-
 # Below this elevation light is modelled for the bounds of the day only. [sine]
 LOWEST = float(np.sin(np.radians(3.0)))
-
 
 # Where the two instants of an interval stand for all of it.
 NODES = (0.5 - 0.5 / math.sqrt(3.0), 0.5 + 0.5 / math.sqrt(3.0))
 
-
 # The middle of January, when the north is coldest and its winter smog thickest. [days of the year]
 MIDWINTER = 15.0
-
 
 # What diffuse light keeps in the clearest air.
 KEPT_DIFFUSE = 0.3
 
-
 # Shares of the intervals that a fit may look at; a smaller one is a part of each larger one.
 SHARES = tuple(step * 0.5**k for k in range(8) for step in (1.0, 0.75))
 
-
 # What its multiples have beyond whole numbers never repeats, and never crowds.
 _GOLDEN = (5.0**0.5 - 1.0) / 2.0
-
 
 _MARGIN = np.timedelta64(2, "D")
 

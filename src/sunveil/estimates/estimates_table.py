@@ -43,7 +43,6 @@ from sunveil.estimates.flags_and_quality import (
     flags_of,
     judge,
 )
-from sunveil.estimates.household_load import HouseholdEstimate
 from sunveil.estimates.intervals_and_rounding import (
     FIVE_DIGITS,
     FOUR_DECIMALS,
@@ -59,6 +58,7 @@ from sunveil.estimates.planes_and_intervals import (
     ClockFinding,
     ClockStep,
     DaylightSaving,
+    HouseholdEstimate,
     PlaneEstimate,
     TrackerEstimate,
     YearEstimate,
@@ -208,14 +208,11 @@ KINDS: dict[str, Column[Any]] = {
     name: each for name, each in vars(_Columns).items() if isinstance(each, Column)
 }
 
-
 # The columns of a file in their order, and nothing else but the public keys behind them.
 ESTIMATES = tuple(str(each.stored_as) for each in KINDS.values() if each.stored_as)
 
-
 # Columns that only a table of systems can fill.
 _PLACES = ("latitude", "longitude")
-
 
 # Columns of lists, which a table to look at does without.
 _NESTED = ("planes", "tracker", "household_load", "skyline", "years", "clock_steps")
@@ -540,7 +537,11 @@ class Estimate(_Columns):
     def to_pvlib(self, site: Any = None) -> ModelChain:
         """Return the system as pvlib's, ready for ``run_model(weather)``.
 
-        See :func:`sunveil.estimates.html_pvlib_sam.make_modelchain`.
+        Modules and inverter are PVWatts': powers are in W. Temperatures are Faiman's, with the heat
+        that the fit found; wind is that at 10 m, of which half reaches the modules. An inverter
+        that shows no limit is as large as the array. Perez' model carries light to the planes as in
+        the inference, and the glass lets as much of it through. The haze that the fit found is no
+        part of it: the weather brings its own.
 
         Parameters
         ----------
@@ -560,7 +561,8 @@ class Estimate(_Columns):
     def to_sam(self) -> list[dict[str, float | int]]:
         """Return the inputs of SAM's PVWatts (``pvwattsv8``), one set for each plane.
 
-        See :func:`sunveil.estimates.html_pvlib_sam.pvwatts_inputs`.
+        Standard modules are assumed, which lose 0.37% of power per °C. An inverter that shows no
+        limit is taken to be as large as the array; the outputs of two planes add up.
         """
         from sunveil.estimates.html_pvlib_sam import pvwatts_inputs
 
@@ -683,13 +685,10 @@ REFUSED = pa.schema(
     ]
 )
 
-
 # Whether the table of systems names a refused one.
 IN_SYSTEMS = "in_systems"
 
-
 RESERVED = frozenset((*ESTIMATES, *REFUSED.names, IN_SYSTEMS))
-
 
 # What is inferred from readings, which divides no fleet in public.
 PRIVATE = frozenset(ESTIMATES) - {"system_id", *_PLACES}

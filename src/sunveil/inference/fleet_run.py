@@ -19,7 +19,7 @@ from sunveil.errors import ParameterError, SourceError
 from sunveil.estimates import read_write
 from sunveil.estimates.inference_options import InferOptions, SystemKeywords
 from sunveil.estimates.read_write import RUN, SUMMARY
-from sunveil.fleet.open import Fleet, open_fleet
+from sunveil.fleet.open import FleetOfFiles, plan_fleet
 from sunveil.fleet.run_context import FleetJob, close_context, keep_context
 from sunveil.fleet.run_plan import (
     IDENTITY,
@@ -34,9 +34,7 @@ from sunveil.meters.reading_options import MeterOptions
 
 PAGE = "summary.html"
 
-
 _WORK = ".work"
-
 
 README = """\
 # Estimates of a fleet: private
@@ -316,7 +314,7 @@ def infer_fleet(
     target = Path(os.path.realpath(out))
     if target.exists() and not target.is_dir():
         raise ParameterError(f"{out} is not a folder; name a folder to be written")
-    opened = open_fleet(
+    opened = plan_fleet(
         Path(fleet),
         Path(systems),
         target,
@@ -352,7 +350,7 @@ def _processors() -> int:
     return os.cpu_count() or 1
 
 
-def _description(fleet: Fleet) -> dict[str, Any]:
+def _description(fleet: FleetOfFiles) -> dict[str, Any]:
     """Return what ``run.json`` says of a run."""
     version, engine = IDENTITY
     job = fleet.context.job
@@ -369,7 +367,7 @@ def _description(fleet: Fleet) -> dict[str, Any]:
 
 
 def _run(
-    fleet: Fleet,
+    fleet: FleetOfFiles,
     *,
     engine: str,
     workers: int,
@@ -412,6 +410,6 @@ def _engine(
         yield from run_local(job, parts, workers=workers)
 
 
-def _result(folder: Path, fleet: Fleet, *, resumed: int) -> FleetResult:
+def _result(folder: Path, fleet: FleetOfFiles, *, resumed: int) -> FleetResult:
     summary = json.loads((folder / read_write.SUMMARY).read_text(encoding="utf-8"))
     return FleetResult(folder, summary["inferred"], summary["refused"], len(fleet.parts), resumed)

@@ -40,9 +40,7 @@ def as_json(values: dict[str, Any]) -> str:
 
 AZIMUTHS = tuple(range(0, 361, 10))
 
-
 TILTS = tuple(range(0, 91, 5))
-
 
 # A geometric grid of capacities. [kW]
 CAPACITIES = (0.0, 1.0, 2.0, 3.0, 4.0, 5.0, 6.0, 8.0, 10.0, 15.0, 20.0, 50.0, 100.0, 1000.0, 1e9)

@@ -525,7 +525,6 @@ def keep_answer(
 # every turn is an open file or connection.
 MOST_TURNS = 32
 
-
 # How often who waits looks whether a file's lock is free. [s]
 LOOK_SECONDS = 0.01
 

@@ -99,9 +99,7 @@ def roster_digest(members: Iterable[Sequence[str]], keys: Iterable[Sequence[str]
 
 LARGEST_PROMISE = 1000.0
 
-
 MOST_METERS = 1000
-
 
 # How ρ is turned into ε at δ, as promises state it.
 CONVERSION = "tight"

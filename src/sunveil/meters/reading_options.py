@@ -27,13 +27,10 @@ from sunveil.meters.record import Cleaning, Label
 
 _OFFSET = re.compile(r"(?:UTC|GMT)?\s*([+-])(\d{1,2})(?::?(\d{2}))?", re.IGNORECASE)
 
-
 AUTO = "auto"
-
 
 # Between the names of columns that are added up.
 ADDED = " + "
-
 
 COLUMN_FIELDS = (
     "time_column",

@@ -52,7 +52,6 @@ _END = (yaml.MappingEndEvent, yaml.DocumentEndEvent, yaml.StreamEndEvent)
 
 _DEFAULTS = MeterOptions()
 
-
 # The options that a schema file may declare, in the order in which a proposal has them.
 SCHEMA_FIELDS = {
     name: declared

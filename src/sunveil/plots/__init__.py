@@ -5,8 +5,7 @@ from __future__ import annotations
 from importlib.util import find_spec
 from typing import TYPE_CHECKING
 
-from sunveil._extras import require_extras
-from sunveil._lazy import lazy_names
+from sunveil._extras import lazy_names, require_extras
 
 if TYPE_CHECKING:
     from sunveil.plots.estimate_figures import (

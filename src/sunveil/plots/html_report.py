@@ -35,9 +35,13 @@ from sunveil.estimates.flags_and_quality import (
     Flag,
     Quality,
 )
-from sunveil.estimates.household_load import SEASONS
 from sunveil.estimates.intervals_and_rounding import Interval
-from sunveil.estimates.planes_and_intervals import DaylightSaving, PlaneEstimate, TrackerEstimate
+from sunveil.estimates.planes_and_intervals import (
+    SEASONS,
+    DaylightSaving,
+    PlaneEstimate,
+    TrackerEstimate,
+)
 from sunveil.estimates.read_write import RUN, SUMMARY
 from sunveil.inference.fleet_part import SiteSkies
 from sunveil.inference.fleet_run import PAGE

@@ -34,27 +34,21 @@ from sunveil.publication.published_tables import Column, PublishedTable
 # releases/typical.json. [degrees, degrees, %]
 CHANCE_AZIMUTH, CHANCE_TILT, CHANCE_CAPACITY = 47.5, 17.9, 6600.0
 
-
 # Up to this share of such rows, every row is taken at its word.
 FEW_LOST = 0.02
-
 
 # Largest share of rows taken to be lost.
 MOST_LOST = 0.97
 
-
 # Error of the logarithm of capacity where too many rows are lost to estimate it.
 USUAL_CAPACITY_ERROR = 0.05
-
 
 # Errors are stated as measured on a few dozen systems: those of a fleet lie about them. The spread
 # of the logarithm of how many rows are lost for one that is not, and of the three errors' sizes.
 # All rows share them, so that a large fleet does not average them out.
 LOST_SPREAD, ERROR_SPREAD = 0.3, 0.2
 
-
 _SECTORS, _BANDS, _CLASSES = 16, 9, 12
-
 
 # Values that stand for a cell where its systems are blurred.
 _INSIDE = 12
@@ -157,16 +151,12 @@ def _below(away: Array, scale: float) -> Array:
 
 Array = NDArray[np.float64]
 
-
 Places = NDArray[np.int64]
-
 
 QUANTITIES = ("surface_azimuth", "surface_tilt", "dc_capacity_kw")
 
-
 # Cells along each of up to three axes: azimuth, tilt and capacity.
 _MOST_CELLS = (18, 10, 14)
-
 
 # More steps follow the noise of the releases, fewer leave the shares too even.
 _STEPS = 150

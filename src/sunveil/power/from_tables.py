@@ -103,7 +103,6 @@ def _matrix(counts: pd.DataFrame, bins: Bins) -> Array:
 
 DRAWN = "drawn by itself"
 
-
 # Of a normal law, how many deviations nine in ten are within.
 NINE_IN_TEN = 1.6449
 

@@ -19,7 +19,6 @@ from sunveil.weather.weather_data import TimeLike, Weather, span
 
 Profiles = NDArray[np.float32]
 
-
 # So many planes and instants at a time.
 _CHUNK = 2_000_000
 
@@ -125,22 +124,18 @@ def held_at_limits(power: Array, ratios: tuple[float, float] | None) -> Array:
 # Of one system: what labelled real systems give against the model (releases/typical.json, model).
 SYSTEM_ERROR = 0.07
 
-
 # Of all systems together: 2% is the same over the root of the 14 real systems it was found on; 3%
 # is what chains of physics scatter by that engineers use alike. Two of them, which share nothing
 # but the weather, differ by 4% in energy (benchmarks/power_other.py), which is √2 deviations.
 COMMON_ERROR = 0.035
-
 
 # Of satellite or typical weather over a whole span: biases are said to be within 5%, taken for two
 # deviations. Sengupta et al., "The National Solar Radiation Data Base (NSRDB)", Renewable and
 # Sustainable Energy Reviews 89, 2018. DOI 10.1016/j.rser.2018.03.003
 WEATHER_BIAS = 0.025
 
-
 # Of single intervals, under a clear sky and under a closed one, and how long it lasts. [h]
 CLEAR_ERROR, CLOUD_ERROR, LASTING = 0.04, 0.20, 1.0
-
 
 # How far a year is from the typical one.
 YEAR_ERROR = 0.04

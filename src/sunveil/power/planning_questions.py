@@ -17,13 +17,10 @@ from sunveil.site import Array
 
 SEASONS = {"winter": (12, 1, 2), "spring": (3, 4, 5), "summer": (6, 7, 8), "autumn": (9, 10, 11)}
 
-
 EVENING = (17.0, 20.0)
-
 
 # Of clear-sky power, what is left under a front of clouds: mostly the diffuse light.
 UNDER_FRONT = 0.25
-
 
 Draws = NDArray[np.float32]
 

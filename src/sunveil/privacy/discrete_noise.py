@@ -27,13 +27,10 @@ from sunveil.privacy.mechanisms import Exponential, PermuteAndFlip, opendp_prelu
 
 Array = NDArray[np.float64]
 
-
 Whole = NDArray[np.int64]
-
 
 # Far from where 64-bit numbers end, noise included.
 _LARGEST_VALUE, _LARGEST_SENSITIVITY = 2**62, 2**40
-
 
 # From this deviation on, sums over whole numbers are the integrals to the last bit.
 _SMOOTH = 10.0

@@ -133,14 +133,11 @@ class Placement:
 # Logarithms of weights are rounded down to whole multiples of 2**-BITS before the draw.
 BITS = 32
 
-
 # What lies further below the top, in nats, is held here, so that 64 bits can count it.
 FARTHEST = 2.0**30
 
-
 # The ε that is kept back so that rounding, here and in the weights, cannot exceed the claim.
 SLACK = 2.0**-24
-
 
 # Spans of scores up to this are counted in one pass; wider ones are sorted.
 _COUNTABLE = 50_000_000
@@ -241,13 +238,10 @@ def draw_level(table: LevelTable, log_probabilities: Array, levels: NDArray[np.i
 
 Array = NDArray[np.float64]
 
-
 # Below this a coin never matters against 1 in double precision.
 _NEVER = -38.0
 
-
 _PANELS, _NODES = 56, 14
-
 
 # Levels further below the top than this are raised to it, which keeps rounding below SLACK and
 # moves no level further than the top or itself moves. [nats]

@@ -18,14 +18,11 @@ from sunveil.privacy.mechanisms import SLACK, Axis, Placement, draw_uniform, dra
 
 Array = NDArray[np.float64]
 
-
 Priors = tuple[tuple[float, ...], ...]
-
 
 # Distances are compared as whole multiples of this share of chance error, so that what ties in
 # real numbers ties here too.
 _GRAIN = 2.0**-40
-
 
 # Along a range with more values than this, errors are averaged over this many places, with equal
 # shares of the prior. More changed the loss of the chosen window by less than a ten-thousandth.

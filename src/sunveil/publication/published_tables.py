@@ -17,16 +17,13 @@ from sunveil.privacy.guarantees import Guaranteed
 
 UNKNOWN = "unknown"
 
-
 # Equal parts that a system is counted in; its planes share them by capacity. Public.
 PARTS = 10
-
 
 _POINTS = {
     4: ("N", "E", "S", "W"),
     8: ("N", "NE", "E", "SE", "S", "SW", "W", "NW"),
 }
-
 
 _MOST_BINS = 100_000
 
@@ -208,12 +205,9 @@ MARGINS = {
     "capacities": (2,),
 }
 
-
 NOISY_COUNTS = "noisy-counts"
 
-
 AXES = ("sector", "tilt_band", "capacity_class")
-
 
 BINS = Bins(
     sectors=16,
@@ -267,7 +261,6 @@ RULES = {
         " azimuth, 25° of tilt), rough up to a half.",
     ),
 }
-
 
 _ORDER = tuple(ErrorVerdict)
 

@@ -40,7 +40,6 @@ from sunveil.weather.weather_data import Weather
 # short records do not pay for many small pieces.
 _TOGETHER, _FEWEST = 65_536, 32
 
-
 Powers = NDArray[np.floating]
 
 

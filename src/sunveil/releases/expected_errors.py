@@ -174,16 +174,12 @@ def capacity_errors(capacities: Array, truth_kw: float) -> Array:
 # Where the window lies for the stated errors: others differ at the ends of axes alone.
 TYPICAL_PLANE, TYPICAL_KW = Plane(180.0, 25.0), 6.0
 
-
 # One roof in ten is flatter (sunveil.simulate.fault_rates.US).
 FLAT_PLANE = Plane(180.0, 13.0)
 
-
 UNKNOWN_LABEL = "it is unknown whether timestamps mark the start, middle or end of an interval"
 
-
 QUANTITIES = ("azimuth", "tilt", "capacity")
-
 
 ErrorTable = dict[str, Any]
 

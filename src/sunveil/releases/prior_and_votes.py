@@ -20,10 +20,8 @@ from sunveil.site import Array, TimeGrid, normals
 # Azimuth of what has none. [degrees]
 SOUTH = 180.0
 
-
 # The two planes of a roof stand back to back, or on a corner of the house. [degrees]
 RIDGE, CORNER = 180.0, 90.0
-
 
 # A summed normal that leans by less has no azimuth.
 FLAT = 1e-9
@@ -239,7 +237,6 @@ class Mounts:
 
 
 STEEPEST = 90.0
-
 
 # Nearer the equator than this the sun stands on both sides of the zenith. [degrees]
 TROPIC = 23.4

@@ -15,14 +15,11 @@ from sunveil.site import Array
 
 kernel = njit(cache=True, nogil=True)
 
-
 # Tallies that take readings in turn.
 TURNS = 8
 
-
 # Planes counted together.
 LANES = 256
-
 
 # Votes that are counted in one pass, unless there is one alone: fewer cost as much as all of them.
 FOURS = 4
@@ -147,7 +144,6 @@ def _vote_once(tally, needed, width, votes):  # type: ignore[no-untyped-def]
 
 
 Counts = NDArray[np.int64]
-
 
 Logs = NDArray[np.float32]
 

@@ -25,10 +25,8 @@ from sunveil.site import DAY, Array
 
 kernel = njit(cache=True, nogil=True)
 
-
 # [kW] smallest load
 LEAST_LOAD = 1e-4
-
 
 # Nothing is less likely, so that a reading that no candidate explains counts for none.
 LEAST_CHANCE = 1e-300
@@ -90,14 +88,11 @@ def sum_days(table, place, days, most, beside_best, out):  # type: ignore[no-unt
 
 PROOF = "docs/proofs/net-days.md"
 
-
 # Bins of the logarithm of a load. [log kW]
 _LOWEST, _HIGHEST, _BIN = -10.0, 12.0, 0.05
 
-
 # No plane gives more than this. [kW/kW]
 _MOST = 1.5
-
 
 Levels = NDArray[np.int16]
 

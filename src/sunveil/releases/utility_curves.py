@@ -31,10 +31,8 @@ from sunveil.site import Plane, Site
 
 EPSILONS = (0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1.0, 2.0, 5.0, 10.0)
 
-
 # The year that systems are simulated over, and the steps of its sky. [minutes]
 SIMULATED_YEAR, SKY_MINUTES = 2019, 15
-
 
 # The mechanism that releases no capacity.
 PLANES_ALONE = "paper"

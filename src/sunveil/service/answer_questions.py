@@ -15,9 +15,9 @@ from cachetools import LRUCache
 from pydantic import TypeAdapter
 
 from sunveil.errors import BudgetExceeded, LedgerError, ParameterError, ReleaseNotFound, SourceError
-from sunveil.ledger.analyst_shares import AnalystShare, shares_of_analyst
 from sunveil.ledger.hash_chain import canonical
 from sunveil.ledger.ledger import Ledger
+from sunveil.ledger.statements import AnalystShare, shares_of_analyst
 from sunveil.privacy.guarantees import unit_name
 from sunveil.privacy.mechanisms import opendp_prelude
 from sunveil.service.answer_padding import draws_held, draws_noted
@@ -35,19 +35,15 @@ from sunveil.service.questions import (
     answer_title,
 )
 from sunveil.service.settings import ServiceSettings
-from sunveil.service.store.database import Store, now
+from sunveil.service.store.database import ReleaseRow, Served, Store, StoredRequest, insert_new, now
 from sunveil.service.store.datasets import (
     READY,
-    ReleaseRow,
-    Served,
-    StoredRequest,
     begin_request,
     drop_request,
     end_request,
     find_promised,
     find_release,
     find_served,
-    keep_release,
     open_requests,
 )
 
@@ -104,8 +100,8 @@ class LedgerBroker:
         It takes the question's lock as a request does, so that it finds what another draws. Unpaid
         requests are left alone: they may still be sent again.
         """
-        with self._store.reading() as connection:
-            left = open_requests(connection, before=now(-after))
+        with self._store.reading() as db:
+            left = open_requests(db, before=now(-after))
         for asked in left:
             if (asked.analyst, asked.key) in self._hopeless:
                 continue
@@ -153,8 +149,8 @@ class LedgerBroker:
             return suggest_question(case, self._ledger, share=self._share(dataset, analyst))
 
     def _share(self, dataset: str, analyst: str) -> AnalystShare:
-        with self._store.reading() as connection:
-            return shares_of_analyst(connection, analyst)[dataset]
+        with self._store.reading() as db:
+            return shares_of_analyst(db.connection(), analyst)[dataset]
 
     def _question(self, case: AnalystQuestion) -> LedgerQuestion:
         """Return what the ledger is asked for a case, or refuse it as a plan would."""
@@ -174,13 +170,13 @@ class LedgerBroker:
         return AnalystQuestion(served, question, analyst, self._data)
 
     def _open_to(self, dataset: str, analyst: str) -> Served:
-        with self._store.reading() as connection:
-            shares = shares_of_analyst(connection, analyst)
+        with self._store.reading() as db:
+            shares = shares_of_analyst(db.connection(), analyst)
             try:
-                served = find_served(connection, dataset)
+                served = find_served(db, dataset)
             except ReleaseNotFound:
                 served = None
-            promised = find_promised(connection, dataset)
+            promised = find_promised(db, dataset)
         if served is None or promised is None or dataset not in shares or served.state != READY:
             raise NotServed(f"there is no dataset {dataset!r} that you have a share of")
         return served
@@ -192,8 +188,8 @@ class LedgerBroker:
         case = self._case(dataset, question, analyst)
         text = canonical(question.model_dump(mode="json"))
         asked = StoredRequest(analyst, key, dataset, text)
-        with self._store.changing() as connection:
-            known = begin_request(connection, asked)
+        with self._store.changing() as db:
+            known = begin_request(db, asked)
         if (known.dataset, known.asked) != (dataset, text):
             raise KeyReused(KEY_REUSED)
         if known.release is not None:
@@ -215,8 +211,8 @@ class LedgerBroker:
             except QuestionRefused:
                 paid = False
             if not paid:
-                with self._store.changing() as connection:
-                    drop_request(connection, asked)
+                with self._store.changing() as db:
+                    drop_request(db, asked)
 
     def _finish(self, asked: StoredRequest, case: AnalystQuestion) -> Answered:
         """Answer what was asked, and keep the answer where it is served from."""
@@ -246,6 +242,8 @@ class LedgerBroker:
         """Keep an answer as a release, and return its id."""
         from sunveil.service.question_data import account_of_answer
 
+        body = body_of(publication, asked=json.loads(asked.asked), edition=case.dataset.edition)
+        body["account"] = account_of_answer(case, self._ledger, publication).to_dict()
         digest = question.digest(asked.dataset)
         row = ReleaseRow(
             id=release_id(asked.dataset, digest),
@@ -255,12 +253,12 @@ class LedgerBroker:
             epsilon=case.question.epsilon,
             cost=self._ledger.cost(asked.dataset, question),
             made=now(),
+            question=digest,
+            body=body,
         )
-        body = body_of(publication, asked=json.loads(asked.asked), edition=case.dataset.edition)
-        body["account"] = account_of_answer(case, self._ledger, publication).to_dict()
-        with self._store.changing() as connection:
-            keep_release(connection, row, question=digest, body=body)
-            end_request(connection, asked, row.id)
+        with self._store.changing() as db:
+            insert_new(db, row)
+            end_request(db, asked, row.id)
         return row.id
 
     # -- files
@@ -287,11 +285,11 @@ class LedgerBroker:
         self._load()
         from sunveil.service.release_files import files_of
 
-        with self._store.reading() as connection:
-            found = find_release(connection, release)
+        with self._store.reading() as db:
+            found = find_release(db, release)
         if found is None:
             raise NotServed("there is no such release")
-        made = files_of(*found)
+        made = files_of(found)
         with self._guard, suppress(ValueError):  # larger than all that is kept
             self._files[release] = made
         return made

@@ -371,12 +371,12 @@ def base_url(bound: socket.socket, settings: ServiceSettings) -> str:
 def print_addresses(service: Service, base: str, *, say: Say) -> None:
     """Print where the service is; the first time, also the link that sets it up."""
     oidc = service.settings.oidc
-    with service.store.changing() as connection:
+    with service.store.changing() as db:
         # who has no local accounts signs in through the provider
-        known = has_curator(connection) or (oidc is not None and not oidc.local)
+        known = has_curator(db) or (oidc is not None and not oidc.local)
         if not known:
             secret = random_secret()
-            new_setup_secret(connection, secret)
+            new_setup_secret(db, secret)
     if not known:
         say(f"There is no curator yet. This link, good for once, makes one: {base}/setup/{secret}")
     say(f"Curators: {base}/curator")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from starlette.concurrency import run_in_threadpool
@@ -13,7 +14,8 @@ from sunveil.errors import SunveilError
 from sunveil.service.context import Problem, Service, service_of
 from sunveil.service.passwords_and_tokens import csrf_of, random_secret, read_token
 from sunveil.service.settings import ASK, GUEST, limit_key, parse_address, side_of
-from sunveil.service.store.accounts import Session, TokenRow, find_session, touch_session
+from sunveil.service.store.accounts import find_session, touch_session
+from sunveil.service.store.database import Session, TokenRow
 
 # Headers by which a request shows that it came through a proxy, trusted or not.
 PROXY_SIGNS = ("x-forwarded-for", "forwarded", "via", "x-real-ip")
@@ -48,7 +50,7 @@ class Identity:
     role: str  # `curator`, `auditor`, `analyst` or `guest`
     who: str = ""  # the account's name; of an analyst, the name in the ledger; empty for a guest
     cookie: str = field(default="", repr=False)
-    flash: tuple[tuple[str, str], ...] = ()  # what the next page says
+    flash: Sequence[tuple[str, str]] = ()  # what the next page says
     fresh: bool = False  # whether the browser must be given the cookie yet
     scope: str = ASK  # what an analyst may do at most: `read` or `ask`
     account: str = ""
@@ -123,19 +125,19 @@ async def session_of(request: Request, side: str) -> Identity | None:
         found.flash,
         scope=found.scope,
         account=found.account,
-        token=found.token,
+        token=found.token or "",
         session=found,
     )
 
 
 def _find(service: Service, cookie: str) -> Session | None:
     idle = service.settings.idle_minutes
-    with service.store.reading() as connection:
-        found = find_session(connection, cookie, idle_minutes=idle)
+    with service.store.reading() as db:
+        found = find_session(db, cookie, idle_minutes=idle)
     if found is not None and found.stale:
         try:
-            with service.store.changing() as connection:
-                touch_session(connection, cookie)
+            with service.store.changing() as db:
+                touch_session(db, cookie)
         except SunveilError:  # a disk that is full: reading goes on until the session is too old
             return found
     return found

@@ -35,7 +35,7 @@ from sunveil.ledger.ledger_database import (
 )
 from sunveil.ledger.verify_chain import Verdict
 from sunveil.service.settings import ServiceSettings
-from sunveil.service.store.database import Store, links, now, secrets_table, sessions, tokens
+from sunveil.service.store.database import Link, Secret, Session, Store, TokenRow, Transaction, now
 from sunveil.service.store.datasets import all_served
 
 SQLITE, POSTGRESQL = "sqlite", "postgresql"
@@ -395,9 +395,9 @@ def _begin_again(
     _set_marks(settings.where)
     store = Store(settings.where)
     try:
-        with store.changing() as connection:
-            revoke_everything(connection)
-            served = all_served(connection)
+        with store.changing() as db:
+            revoke_everything(db)
+            served = all_served(db)
     finally:
         store.close()
     missing = []
@@ -411,13 +411,13 @@ def _begin_again(
     return Restored(manifest["made"], verdicts, tuple(missing))
 
 
-def revoke_everything(connection: Connection) -> None:
+def revoke_everything(db: Transaction) -> None:
     """Revoke every token, end every session, and forget the set-up link and links of accounts."""
     # Whatever opens the service beside a password belongs here.
-    connection.execute(update(tokens).where(tokens.c.revoked.is_(None)).values(revoked=now()))
-    connection.execute(delete(sessions))
-    connection.execute(delete(secrets_table))
-    connection.execute(delete(links))
+    db.execute(update(TokenRow).where(TokenRow.revoked.is_(None)).values(revoked=now()))
+    db.execute(delete(Session))
+    db.execute(delete(Secret))
+    db.execute(delete(Link))
 
 
 def _set_marks(where: str) -> None:

@@ -25,8 +25,8 @@ from sunveil.ledger.ledger import Ledger
 from sunveil.service.passwords_and_tokens import KnownBrowsers, RateLimit, SignInLimits, Token
 from sunveil.service.questions import Broker
 from sunveil.service.settings import ServiceSettings
-from sunveil.service.store.accounts import TokenRow, kept_secret, token_row
-from sunveil.service.store.database import Store
+from sunveil.service.store.accounts import kept_secret
+from sunveil.service.store.database import Store, TokenRow
 
 # Names the folder, before prometheus_client is imported.
 SHARED_COUNTS = "PROMETHEUS_MULTIPROC_DIR"
@@ -93,8 +93,8 @@ class RateLimits:
         """Return full buckets of the sizes that the settings give."""
         rates = settings.rates
         failures = RateLimit(rates.login_attempts, rates.login_attempts_burst)
-        with store.changing() as connection:
-            known = KnownBrowsers(kept_secret(connection, "key of known browsers"))
+        with store.changing() as db:
+            known = KnownBrowsers(kept_secret(db, "key of known browsers"))
         return cls(
             RateLimit(rates.reads, rates.reads_burst),
             RateLimit(rates.asks, rates.asks_burst),
@@ -127,8 +127,8 @@ class Tokens:
 
     def find(self, token: Token) -> TokenRow | None:
         """Return a token's row if its secret fits, also of one that works no more."""
-        with self._store.reading() as connection:
-            row = token_row(connection, token.id)
+        with self._store.reading() as db:
+            row = db.get(TokenRow, token.id)
         return row if row is not None and token.fits(row.digest) else None
 
     def forget(self, token_id: str) -> None:

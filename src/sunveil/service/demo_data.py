@@ -29,14 +29,8 @@ from sunveil.service.store.accounts import (
     set_fact,
     set_password,
 )
-from sunveil.service.store.datasets import (
-    READY,
-    Served,
-    add_served,
-    all_served,
-    find_served,
-    releases_of,
-)
+from sunveil.service.store.database import Served
+from sunveil.service.store.datasets import READY, add_served, all_served, find_served, releases_of
 
 NAME, CITY, YEAR = "demo-town", "Denver", 2019
 CURATOR, ANALYST, EARLIER = "curator", "Ada", "planner"
@@ -99,8 +93,8 @@ def check_demo_folder(settings: ServiceSettings) -> None:
 
 def refuse_demo(service: Service) -> None:
     """Refuse to serve a demo in earnest: its accounts and its fleet are made up."""
-    with service.store.reading() as connection:
-        found = fact(connection, DEMO)
+    with service.store.reading() as db:
+        found = fact(db, DEMO)
     if found is not None:
         raise SunveilError(
             "this folder or database holds a demo; add --demo to look at it, or take another"
@@ -114,48 +108,48 @@ def make_demo(service: Service, *, say: Say, systems: int = SYSTEMS) -> Demo:
     # started again. What holds anything but a demo is refused.
     name = _claim(service)
     _add_fleet(service, name, systems, say=say)
-    with service.store.reading() as connection:
-        ready = find_served(connection, name).state == READY
+    with service.store.reading() as db:
+        ready = find_served(db, name).state == READY
     if not ready:
         doing = "Inferring them from their meters, compiling first what was never run here"
         with telling(say, doing, far=lambda: _far(service, name)):
             _infer(service, name)
     _promise(service, name)
     first = FleetTableQuestion(kind="fleet-table", epsilon=FIRST)
-    with service.store.reading() as connection:
-        published = releases_of(connection, name, limit=1)
+    with service.store.reading() as db:
+        published = releases_of(db, name, limit=1)
     if not published:
         with telling(say, "Publishing a first table of them"):
             service.broker.warm()
             service.broker.ask(name, first, analyst=EARLIER, key="the demo's first")
     password = secrets.token_urlsafe(12)
-    with service.store.changing() as connection:
-        set_password(connection, CURATOR, password)
-        token = issue_token(connection, ANALYST)
+    with service.store.changing() as db:
+        set_password(db, CURATOR, password)
+        token = issue_token(db, ANALYST)
     return Demo(CURATOR, password, token.text)
 
 
 def _claim(service: Service) -> str:
     """Mark the database as a demo's, and return the name of its dataset."""
     taken = {*service.ledger.names(), *service.ledger.forgotten()}
-    with service.store.changing() as connection:
-        known = fact(connection, DEMO)
-        served = {each.name for each in all_served(connection)}
-        if known is None and (served or service.ledger.names() or has_curator(connection)):
+    with service.store.changing() as db:
+        known = fact(db, DEMO)
+        served = {each.name for each in all_served(db)}
+        if known is None and (served or service.ledger.names() or has_curator(db)):
             raise SunveilError(NOT_A_DEMO)
         if known is not None and (known in served or known not in taken):
             return known
         # a name that the ledger never had: a demo's folder may have been removed before
         tried = [NAME, *(f"{NAME}-{number}" for number in range(2, 1000))]
         name = next(each for each in tried if each not in taken)
-        set_fact(connection, DEMO, name)
+        set_fact(db, DEMO, name)
     return name
 
 
 def _add_fleet(service: Service, name: str, systems: int, *, say: Say) -> None:
     """Simulate the fleet and serve it, unless that was done."""
-    with service.store.reading() as connection:
-        if any(each.name == name for each in all_served(connection)):
+    with service.store.reading() as db:
+        if any(each.name == name for each in all_served(db)):
             return
     folder = service.settings.datasets / name
     aside = folder.with_name(f".{name}.part")
@@ -176,8 +170,8 @@ def _add_fleet(service: Service, name: str, systems: int, *, say: Say) -> None:
         edition=str(YEAR),
         extra={"systems_table": "systems.parquet"},
     )
-    with service.store.changing() as connection:
-        add_served(connection, dataset)
+    with service.store.changing() as db:
+        add_served(db, dataset)
 
 
 def _promise(service: Service, name: str) -> None:
@@ -202,8 +196,8 @@ def _infer(service: Service, name: str) -> None:
         time.sleep(0.1)
         job = job_of(service, name) or job
     update_states(service)
-    with service.store.reading() as connection:
-        if find_served(connection, name).state != READY:
+    with service.store.reading() as db:
+        if find_served(db, name).state != READY:
             raise SunveilError(
                 "the demo's fleet could not be inferred; look at its job in the curator's console"
             )

@@ -276,9 +276,9 @@ def _writable(request: Request) -> bool:
 def try_to_write(service: Service) -> bool:
     """Write to the database, durably, what is taken back in the same step."""
     try:
-        with service.store.changing() as connection:
-            cookie = begin_session(connection, role="probe", who="", hours=0.0)
-            end_session(connection, cookie)
+        with service.store.changing() as db:
+            cookie = begin_session(db, role="probe", who="", hours=0.0)
+            end_session(db, cookie)
     except SunveilError:
         return False
     return True
@@ -292,8 +292,8 @@ class StateCollector(Collector):
 
     def collect(self) -> Iterator[Metric]:
         """Yield everything; of budgets, how many datasets are in which band, and not which."""
-        with self._service.store.reading() as connection:
-            charged = connection.execute(
+        with self._service.store.reading() as db:
+            charged = db.execute(
                 select(func.count()).select_from(entries).where(entries.c.kind == "charge")
             ).scalar_one()
         yield CounterMetricFamily("sunveil_charges", "Charges in the ledger.", value=charged)

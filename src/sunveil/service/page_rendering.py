@@ -217,8 +217,8 @@ def render(request: Request, template: str, /, *, status: int = 200, **values: A
     """Return a page, with the messages that wait for this browser."""
     identity = identity_of(request)
     if identity.flash:
-        with service_of(request).store.changing() as connection:
-            set_flash(connection, identity.cookie, [])
+        with service_of(request).store.changing() as db:
+            set_flash(db, identity.cookie, [])
     text = _filled(template, request, identity, flashes=identity.flash, **values)
     return HTMLResponse(text, status_code=status)
 
@@ -249,8 +249,8 @@ def redirect(request: Request, path: str, *, message: str = "", kind: str = "goo
     assert not path.startswith("//")
     assert kind in NOTICE_KINDS
     if message:
-        with service_of(request).store.changing() as connection:
-            set_flash(connection, identity_of(request).cookie, [(kind, message)])
+        with service_of(request).store.changing() as db:
+            set_flash(db, identity_of(request).cookie, [(kind, message)])
     return RedirectResponse(path, status_code=303)
 
 

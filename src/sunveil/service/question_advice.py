@@ -8,8 +8,8 @@ from dataclasses import replace
 from typing import Any
 
 from sunveil.errors import ParameterError
-from sunveil.ledger.analyst_shares import AnalystShare
 from sunveil.ledger.ledger import Ledger
+from sunveil.ledger.statements import AnalystShare
 from sunveil.publication.published_tables import ErrorVerdict, better, worst
 from sunveil.service.question_data import AnalystQuestion, expected_errors, plan
 from sunveil.service.questions import (

@@ -12,7 +12,7 @@ from sunveil.privacy.guarantees import ConcentratedGuarantee, Guarantee, parse_u
 from sunveil.publication.publication_folder import write_publication
 from sunveil.publication.published_tables import HowMade, Publication, PublishedTable
 from sunveil.publish.account import PublicationAccount
-from sunveil.service.store.datasets import ReleaseRow
+from sunveil.service.store.database import ReleaseRow
 
 
 def publication_of(body: dict[str, Any]) -> Publication:
@@ -34,15 +34,15 @@ def _guarantee_of(body: dict[str, Any]) -> Guarantee | ConcentratedGuarantee:
     return Guarantee(unit, given["epsilon"], given["delta"], given["proof"])
 
 
-def files_of(row: ReleaseRow, body: dict[str, Any]) -> dict[str, bytes]:
+def files_of(release: ReleaseRow) -> dict[str, bytes]:
     """Return the files of a release by name; the same release gives the same bytes."""
-    day = datetime.datetime.fromisoformat(row.made).date()
+    body, day = release.body, datetime.datetime.fromisoformat(release.made).date()
     with tempfile.TemporaryDirectory() as folder:
         target = Path(folder) / "files"
         account = PublicationAccount.from_dict(body["account"])
         written = write_publication(target, publication_of(body), account=account, published=day)
         files = {path.name: path.read_bytes() for path in written}
-    return files | {f"{each['name']}.json": table_json(row.id, each) for each in body["tables"]}
+    return files | {f"{each['name']}.json": table_json(release.id, each) for each in body["tables"]}
 
 
 def table_json(release: str, table: dict[str, Any]) -> bytes:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Annotated, Any
 
 from fastapi import APIRouter, Form
@@ -26,9 +27,6 @@ from sunveil.service.store.accounts import (
     DAYS,
     MOST_DAYS,
     SIGN_IN,
-    Account,
-    Session,
-    TokenRow,
     account_of_id,
     add_first_curator,
     begin_session,
@@ -45,6 +43,7 @@ from sunveil.service.store.accounts import (
     setup_digest,
     token_rows,
 )
+from sunveil.service.store.database import Account, Session, TokenRow
 
 # How somebody signed in, for the audit log.
 PASSWORD, TOKEN, SETUP, LINK, PROVIDER = "password", "token", "set-up", "link", "provider"
@@ -53,10 +52,10 @@ PASSWORD, TOKEN, SETUP, LINK, PROVIDER = "password", "token", "set-up", "link", 
 def open_account(request: Request, account: Account, *, way: str) -> str:
     """Begin a session of an account, and return its cookie."""
     service = service_of(request)
-    with service.store.changing() as connection:
-        note_sign_in(connection, account)
+    with service.store.changing() as db:
+        note_sign_in(db, account)
         cookie = begin_session(
-            connection,
+            db,
             role=account.role,
             who=account.who,
             hours=service.settings.session_hours,
@@ -71,9 +70,9 @@ def open_account(request: Request, account: Account, *, way: str) -> str:
 def open_token(request: Request, row: TokenRow) -> str:
     """Begin a session with a token, which ends with it, and return its cookie."""
     service = service_of(request)
-    with service.store.changing() as connection:
+    with service.store.changing() as db:
         cookie = begin_session(
-            connection,
+            db,
             role=ANALYST,
             who=row.analyst,
             hours=service.settings.session_hours,
@@ -165,8 +164,8 @@ def set_up(
     """Make the first curator's account."""
     _check_setup(request, secret)
     try:
-        with service_of(request).store.changing() as connection:
-            account = add_first_curator(connection, name.strip(), password)
+        with service_of(request).store.changing() as db:
+            account = add_first_curator(db, name.strip(), password)
     except ParameterError as error:
         values = {"problem": sentence(error), "secret": secret, "name": name}
         return render(request, "setup.html", status=422, **values)
@@ -186,13 +185,13 @@ def use_link(request: Request, secret: str, password: ShortText = "") -> Respons
     """Set the password of a link's account, or just sign in; the link ends."""
     account, purpose = _linked(request, secret)
     try:
-        with service_of(request).store.changing() as connection:
-            if find_link(connection, secret) is None:  # somebody was quicker
+        with service_of(request).store.changing() as db:
+            if find_link(db, secret) is None:  # somebody was quicker
                 raise Problem(404, "This link was used. Ask for another.")
             if purpose == SIGN_IN:
-                end_links_of(connection, account.id)
+                end_links_of(db, account.id)
             else:
-                set_account_password(connection, account, password)
+                set_account_password(db, account, password)
     except ParameterError as error:
         return _link_page(request, secret, account, signs_in=False, problem=sentence(error))
     event = "break-glass-used" if purpose == SIGN_IN else "password-set"
@@ -223,8 +222,8 @@ def sentence(error: Exception) -> str:
 def _by_password(request: Request, side: str, name: str, password: str) -> Response:
     if not _local(request):
         return _sign_in_page(request, side, status=403, problem=NO_LOCAL)
-    with service_of(request).store.reading() as connection:
-        account = find_account(connection, name)
+    with service_of(request).store.reading() as db:
+        account = find_account(db, name)
     problem = "Name or password is wrong."
     if password_fits(password, None if account is None else account.password):
         assert account is not None
@@ -258,17 +257,17 @@ def _local(request: Request) -> bool:
 
 
 def _check_setup(request: Request, secret: str) -> None:
-    with service_of(request).store.reading() as connection:
-        digest = setup_digest(connection)
+    with service_of(request).store.reading() as db:
+        digest = setup_digest(db)
     if digest is None or not same_secret(digest_of(secret), digest):
         raise Problem(404, "This link is not valid or was used. Sign in instead.")
 
 
 def _linked(request: Request, secret: str) -> tuple[Account, str]:
     try:
-        with service_of(request).store.reading() as connection:
-            found = find_link(connection, secret)
-            account = None if found is None else account_of_id(connection, found[0])
+        with service_of(request).store.reading() as db:
+            found = find_link(db, secret)
+            account = None if found is None else account_of_id(db, found[0])
     except ReleaseNotFound:
         account = None
     if found is None or account is None or account.disabled is not None:
@@ -292,10 +291,10 @@ def _link_page(
 
 def _log_out(request: Request) -> Response:
     identity, service = identity_of(request), service_of(request)
-    with service.store.changing() as connection:
-        end_session(connection, identity.cookie)
+    with service.store.changing() as db:
+        end_session(db, identity.cookie)
         account = identity.session and identity.session.account_id
-        local = not account or account_of_id(connection, account).local
+        local = not account or account_of_id(db, account).local
     record_event(request, "signed-out")
     # a form may lead to no other host, so that the way to the provider is a page of ours
     response = RedirectResponse("/" if local else "/oidc/signed-out", status_code=303)
@@ -334,8 +333,8 @@ def change_password(request: Request, old: ShortText = "", new: ShortText = "") 
         record_event(request, "password-change-refused")
         return _own_account_page(request, problem="The current password is wrong.", status=403)
     try:
-        with service_of(request).store.changing() as connection:
-            set_account_password(connection, account, new)
+        with service_of(request).store.changing() as db:
+            set_account_password(db, account, new)
     except ParameterError as error:
         return _own_account_page(request, problem=f"{str(error).rstrip('.')}.", status=422)
     record_event(request, "password-changed", account=account.name)
@@ -347,8 +346,8 @@ def change_password(request: Request, old: ShortText = "", new: ShortText = "") 
 
 def end_others(request: Request) -> Response:
     """End all your sessions but this one."""
-    with service_of(request).store.changing() as connection:
-        count = end_other_sessions(connection, _session(request))
+    with service_of(request).store.changing() as db:
+        count = end_other_sessions(db, _session(request))
     record_event(request, "sessions-ended", count=count)
     message = f"{count} other session{' has' if count == 1 else 's have'} ended."
     return redirect(request, _here(request), message=message)
@@ -357,9 +356,9 @@ def end_others(request: Request) -> Response:
 def end_all(request: Request) -> Response:
     """Sign out everywhere, here too."""
     identity = identity_of(request)
-    with service_of(request).store.changing() as connection:
-        end_other_sessions(connection, _session(request))
-        end_session(connection, identity.cookie)
+    with service_of(request).store.changing() as db:
+        end_other_sessions(db, _session(request))
+        end_session(db, identity.cookie)
     record_event(request, "signed-out-everywhere")
     response = RedirectResponse(f"/{side_of(identity.role)}/login", status_code=303)
     drop_cookie(request, response, identity.role)
@@ -383,9 +382,9 @@ def new_token(
             request, problem="Your account may only create tokens that read.", status=403
         )
     try:
-        with service_of(request).store.changing() as connection:
+        with service_of(request).store.changing() as db:
             made = issue_token(
-                connection,
+                db,
                 account.analyst,
                 days=int(days) if days.isdecimal() and len(days) < 6 else DAYS,
                 scope=scope,
@@ -408,11 +407,11 @@ def new_token(
 def revoke(request: Request, token: ShortText = "") -> Response:
     """Revoke a token that you have issued."""
     account, service = _own_account(request), service_of(request)
-    with service.store.changing() as connection:
-        own = {row.id for row in _tokens(token_rows(connection, account.analyst), account.id)}
+    with service.store.changing() as db:
+        own = {row.id for row in _tokens(token_rows(db, account.analyst), account.id)}
         if token not in own:
             raise Problem(404, "You have no such token. Load the page again.")
-        revoke_token(connection, token)
+        revoke_token(db, token)
     service.tokens.forget(token)
     record_event(request, "token-revoked", token=token)
     return redirect(request, "/analyst/account", message="The token was revoked.", kind="note")
@@ -420,10 +419,10 @@ def revoke(request: Request, token: ShortText = "") -> Response:
 
 def _own_account_page(request: Request, *, problem: str = "", status: int = 200) -> Response:
     service, identity, mine = service_of(request), identity_of(request), _session(request)
-    with service.store.reading() as connection:
-        account = account_of_id(connection, mine.account_id) if mine.account_id else None
-        found = sessions_of(connection, mine, idle_minutes=service.settings.idle_minutes)
-        rows = token_rows(connection, identity.who) if identity.role == ANALYST else []
+    with service.store.reading() as db:
+        account = account_of_id(db, mine.account_id) if mine.account_id else None
+        found = sessions_of(db, mine, idle_minutes=service.settings.idle_minutes)
+        rows = token_rows(db, identity.who) if identity.role == ANALYST else []
     full = account is not None and not mine.token
     return render(
         request,
@@ -446,7 +445,7 @@ def _own_account_page(request: Request, *, problem: str = "", status: int = 200)
     )
 
 
-def _tokens(rows: list[TokenRow], account_id: str) -> list[TokenRow]:
+def _tokens(rows: Sequence[TokenRow], account_id: str | None) -> list[TokenRow]:
     return [row for row in rows if row.account_id == account_id and row.revoked is None]
 
 
@@ -455,8 +454,8 @@ def _own_account(request: Request) -> Account:
     mine = _session(request)
     if not mine.account_id or mine.token:
         raise Problem(403, "This needs an account; a token is not enough.")
-    with service_of(request).store.reading() as connection:
-        return account_of_id(connection, mine.account_id)
+    with service_of(request).store.reading() as db:
+        return account_of_id(db, mine.account_id)
 
 
 def _session(request: Request) -> Session:

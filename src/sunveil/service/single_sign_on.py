@@ -22,7 +22,6 @@ from authlib.integrations.base_client import (
 from authlib.integrations.requests_client import OAuth2Session
 from fastapi import Query
 from joserfc.errors import JoseError
-from sqlalchemy import Connection
 from starlette.requests import Request
 from starlette.responses import RedirectResponse, Response
 
@@ -36,7 +35,6 @@ from sunveil.service.passwords_and_tokens import digest_of, random_secret, same_
 from sunveil.service.settings import ANALYST, GRANTS, OidcSettings, home_of
 from sunveil.service.sign_in import PROVIDER, open_account
 from sunveil.service.store.accounts import (
-    Account,
     account_of_id,
     account_of_subject,
     add_account,
@@ -45,6 +43,7 @@ from sunveil.service.store.accounts import (
     follow_provider,
     withdraw_role,
 )
+from sunveil.service.store.database import Account, Transaction
 
 # How long somebody may take at the provider. [s]
 SECONDS = 600
@@ -129,7 +128,7 @@ def grant_of(value: Any, settings: OidcSettings) -> tuple[str, str] | None:
 
 
 def account_for(
-    connection: Connection,
+    db: Transaction,
     person: Person,
     issuer: str,
     *,
@@ -138,11 +137,11 @@ def account_for(
     """Return the account of a person, created or updated to the current role."""
     assert person.grant is not None
     role, scope = person.grant
-    found = account_of_subject(connection, issuer, person.subject)
+    found = account_of_subject(db, issuer, person.subject)
     if found is None:
-        name = _free_name(connection, person, issuer, analyst_known=analyst_known)
+        name = _free_name(db, person, issuer, analyst_known=analyst_known)
         return add_account(
-            connection,
+            db,
             name,
             role=role,
             analyst=person.analyst or name if role == ANALYST else "",
@@ -154,19 +153,19 @@ def account_for(
     if role == ANALYST and not analyst:
         taken = analyst_known(found.name)
         analyst = _apart(found.name, person, issuer) if taken else found.name
-    follow_provider(connection, found, role=role, analyst=analyst, scope=scope)
-    return account_of_id(connection, found.id)
+    follow_provider(db, found, role=role, analyst=analyst, scope=scope)
+    return account_of_id(db, found.id)
 
 
 def _free_name(
-    connection: Connection, person: Person, issuer: str, *, analyst_known: Callable[[str], bool]
+    db: Transaction, person: Person, issuer: str, *, analyst_known: Callable[[str], bool]
 ) -> str:
     """Return a name that is nobody else's: the person's own, or with where they come from."""
     host = urlsplit(issuer).hostname or "provider"
     short = person.name[:_SHORT]
     tried = (person.name, f"{short}@{host}"[:LONGEST_NAME], _apart(person.name, person, issuer))
     for name in tried:
-        if find_account(connection, name) is None and not analyst_known(name):
+        if find_account(db, name) is None and not analyst_known(name):
             return name
     return tried[-1]
 
@@ -412,15 +411,13 @@ def _account(service: Service, settings: OidcSettings, person: Person) -> Accoun
 
 
 def _account_once(service: Service, settings: OidcSettings, person: Person) -> Account | None:
-    with service.store.changing() as connection:
+    with service.store.changing() as db:
         if person.grant is not None:
-            known = analyst_names(connection)
-            return account_for(
-                connection, person, settings.issuer, analyst_known=known.__contains__
-            )
-        found = account_of_subject(connection, settings.issuer, person.subject)
+            known = analyst_names(db)
+            return account_for(db, person, settings.issuer, analyst_known=known.__contains__)
+        found = account_of_subject(db, settings.issuer, person.subject)
         if found is not None:
-            withdraw_role(connection, found)
+            withdraw_role(db, found)
     return None
 
 

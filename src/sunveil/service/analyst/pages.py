@@ -291,7 +291,7 @@ async def send_file(request: Request, release: str, name: str) -> Response:
 async def send_bundle(request: Request, cached: CachedRelease) -> Response:
     """Return the response with all files of a release in one zip."""
     row = cached.row
-    files = {name: (await _file(request, row.id, name)).content for name in file_names(cached.body)}
+    files = {name: (await _file(request, row.id, name)).content for name in file_names(row.body)}
     files["release.json"] = cached.text
     folder = f"{row.dataset}-{row.id[:8]}"
     packed = await run_in_threadpool(_packed, files, folder=folder)
@@ -351,7 +351,7 @@ async def release(request: Request, release: Id) -> Response:
 
 
 def _page(request: Request, found: CachedRelease) -> Response:
-    row, body = found.row, found.body
+    row, body = found.row, found.row.body
     asked = QUESTIONS.validate_python(body["asked"])
     title = shared_dataset(service_of(request), identity_of(request).who, row.dataset).served.title
     return render(

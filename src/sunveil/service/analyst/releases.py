@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 import threading
+from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import Annotated, Any
@@ -12,21 +13,19 @@ from typing import Annotated, Any
 from cachetools import LRUCache
 from fastapi import Path
 from pydantic import BaseModel, Field
-from sqlalchemy import Connection
 from starlette.concurrency import run_in_threadpool
 from starlette.requests import Request
 
 from sunveil.errors import ReleaseNotFound
-from sunveil.ledger.analyst_shares import AnalystShare, shares_of_analyst
 from sunveil.ledger.promises import Dataset
+from sunveil.ledger.statements import AnalystShare, shares_of_analyst
 from sunveil.publication.published_tables import ErrorVerdict
 from sunveil.service.context import MEDIA_TYPE, Problem, Service, service_of
 from sunveil.service.page_rendering import identity_of
 from sunveil.service.questions import Question, QuestionPlan, Suggestion
+from sunveil.service.store.database import ReleaseRow, Served, Transaction
 from sunveil.service.store.datasets import (
     READY,
-    ReleaseRow,
-    Served,
     find_promised,
     find_release,
     find_served,
@@ -269,9 +268,9 @@ def file_names(body: dict[str, Any]) -> list[str]:
     return [*tables, "datapackage.json", "release-card.yaml", "README.md"]
 
 
-def full_release(row: ReleaseRow, body: dict[str, Any]) -> dict[str, Any]:
+def full_release(row: ReleaseRow) -> dict[str, Any]:
     """Return a release as the API sends it whole, with its tables and the links to its files."""
-    fields = release_of(row)
+    fields, body = release_of(row), row.body
     tables = [
         {
             **table,
@@ -358,7 +357,6 @@ class CachedRelease:
     """A release as it is sent, kept in memory: it never changes."""
 
     row: ReleaseRow
-    body: dict[str, Any] = field(repr=False)
     text: bytes = field(repr=False)
     etag: str
 
@@ -389,10 +387,10 @@ class ReleaseCache:
     def _load(self, service: Service, release: str, analyst: str) -> CachedRelease:
         with self._guard:
             known = self._releases.get(release)
-        with service.store.reading() as connection:
-            found = find_release(connection, release) if known is None else None
-            shares = shares_of_analyst(connection, analyst)
-        made = _cached(*found) if found is not None else known
+        with service.store.reading() as db:
+            found = find_release(db, release) if known is None else None
+            shares = shares_of_analyst(db.connection(), analyst)
+        made = _cached(found) if found is not None else known
         if made is None or made.row.dataset not in shares:
             raise Problem(404, "There is no such release of a dataset that you have a share of.")
         self._rights.add((analyst, made.row.dataset))
@@ -407,43 +405,43 @@ def _size(release: CachedRelease) -> int:
 
 def shared_datasets(service: Service, analyst: str) -> list[SharedDataset]:
     """Return the datasets that an analyst may ask about, by name."""
-    with service.store.reading() as connection:
-        shares = shares_of_analyst(connection, analyst)
-        found = [_if_ready(connection, name, share) for name, share in sorted(shares.items())]
+    with service.store.reading() as db:
+        shares = shares_of_analyst(db.connection(), analyst)
+        found = [_if_ready(db, name, share) for name, share in sorted(shares.items())]
     return [each for each in found if each is not None]
 
 
 def shared_dataset(service: Service, analyst: str, name: str) -> SharedDataset:
     """Return a dataset that an analyst may ask about, or refuse with a 404."""
-    with service.store.reading() as connection:
-        share = shares_of_analyst(connection, analyst).get(name)
-        found = None if share is None else _if_ready(connection, name, share)
+    with service.store.reading() as db:
+        share = shares_of_analyst(db.connection(), analyst).get(name)
+        found = None if share is None else _if_ready(db, name, share)
     if found is None:
         raise Problem(404, "There is no such dataset that you have a share of.")
     return found
 
 
-def _if_ready(connection: Connection, name: str, share: AnalystShare) -> SharedDataset | None:
+def _if_ready(db: Transaction, name: str, share: AnalystShare) -> SharedDataset | None:
     """Return a dataset if it is served, promised and ready."""
     try:
-        served = find_served(connection, name)
+        served = find_served(db, name)
     except ReleaseNotFound:  # the ledger may hold more than is served
         return None
-    promised = find_promised(connection, name)
+    promised = find_promised(db, name)
     if promised is None or served.state != READY:
         return None
     return SharedDataset(served, promised, share)
 
 
-def list_releases(service: Service, dataset: str) -> list[ReleaseRow]:
+def list_releases(service: Service, dataset: str) -> Sequence[ReleaseRow]:
     """Return the releases of a dataset, newest first."""
-    with service.store.reading() as connection:
-        return releases_of(connection, dataset)
+    with service.store.reading() as db:
+        return releases_of(db, dataset)
 
 
-def _cached(row: ReleaseRow, body: dict[str, Any]) -> CachedRelease:
-    text = json.dumps(full_release(row, body), ensure_ascii=False, allow_nan=False).encode()
-    return CachedRelease(row, body, text, f'"{hashlib.sha256(text).hexdigest()[:24]}"')
+def _cached(row: ReleaseRow) -> CachedRelease:
+    text = json.dumps(full_release(row), ensure_ascii=False, allow_nan=False).encode()
+    return CachedRelease(row, text, f'"{hashlib.sha256(text).hexdigest()[:24]}"')
 
 
 async def cached_release(request: Request, release: str) -> CachedRelease:

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 from starlette.requests import Request
 from starlette.responses import Response
 
 from sunveil.errors import ParameterError
-from sunveil.ledger.analyst_shares import shares_of_analyst, shares_of_dataset
 from sunveil.ledger.promises import check_name
+from sunveil.ledger.statements import shares_of_analyst, shares_of_dataset
 from sunveil.service.authentication import own_address, record_event
 from sunveil.service.context import Problem, Service, service_of
 from sunveil.service.curator.inference import ShortText, dataset_view, measure_sign, parse_number
@@ -21,8 +22,6 @@ from sunveil.service.store.accounts import (
     HOURS,
     MOST_DAYS,
     PASSWORD,
-    Account,
-    TokenRow,
     account_of_id,
     add_account,
     all_accounts,
@@ -36,6 +35,7 @@ from sunveil.service.store.accounts import (
     revoke_token,
     token_rows,
 )
+from sunveil.service.store.database import Account, TokenRow
 from sunveil.service.store.datasets import all_served
 
 router = curator_router()
@@ -60,11 +60,9 @@ def add(
     """Make a local account, and show the link by which its holder sets a password."""
     given = {"name": name, "role": role, "analyst": analyst}
     try:
-        with service_of(request).store.changing() as connection:
-            made = add_account(
-                connection, name.strip(), role=role, analyst=analyst.strip(), scope=scope
-            )
-            secret = new_link(connection, made.id)
+        with service_of(request).store.changing() as db:
+            made = add_account(db, name.strip(), role=role, analyst=analyst.strip(), scope=scope)
+            secret = new_link(db, made.id)
     except ParameterError as error:
         return _accounts_page(request, problem=str(error), given=given)
     record_event(request, "account-made", account=made.name, as_role=made.role)
@@ -81,10 +79,10 @@ def role(
 ) -> Response:
     """Give an account another role; its sessions end."""
     try:
-        with service_of(request).store.changing() as connection:
-            account = _others(request, account_of_id(connection, account_id))
-            change_role(connection, account, role=role, analyst=analyst.strip(), scope=scope)
-            changed = account_of_id(connection, account_id)
+        with service_of(request).store.changing() as db:
+            account = _others(request, account_of_id(db, account_id))
+            change_role(db, account, role=role, analyst=analyst.strip(), scope=scope)
+            changed = account_of_id(db, account_id)
     except ParameterError as error:
         return _accounts_page(request, problem=str(error))
     record_event(request, "account-role", account=account.name, as_role=changed.role)
@@ -95,9 +93,9 @@ def role(
 @router.post("/accounts/{account_id}/reset")
 def reset(request: Request, account_id: str) -> Response:
     """Show a link by which the account's holder sets a new password."""
-    with service_of(request).store.changing() as connection:
-        account = account_of_id(connection, account_id)
-        secret = new_link(connection, account.id) if account.local else None
+    with service_of(request).store.changing() as db:
+        account = account_of_id(db, account_id)
+        secret = new_link(db, account.id) if account.local else None
     if secret is None or account.disabled is not None:
         return _accounts_page(request, problem="this account has no password here, or is disabled")
     record_event(request, "password-link-made", account=account.name)
@@ -108,9 +106,9 @@ def reset(request: Request, account_id: str) -> Response:
 def disable(request: Request, account_id: str) -> Response:
     """Let nobody use an account any more."""
     try:
-        with service_of(request).store.changing() as connection:
-            account = _others(request, account_of_id(connection, account_id))
-            disable_account(connection, account)
+        with service_of(request).store.changing() as db:
+            account = _others(request, account_of_id(db, account_id))
+            disable_account(db, account)
     except ParameterError as error:
         return _accounts_page(request, problem=str(error))
     record_event(request, "account-disabled", account=account.name)
@@ -121,9 +119,9 @@ def disable(request: Request, account_id: str) -> Response:
 @router.post("/accounts/{account_id}/enable")
 def enable(request: Request, account_id: str) -> Response:
     """Let an account be used again."""
-    with service_of(request).store.changing() as connection:
-        account = account_of_id(connection, account_id)
-        enable_account(connection, account)
+    with service_of(request).store.changing() as db:
+        account = account_of_id(db, account_id)
+        enable_account(db, account)
     record_event(request, "account-enabled", account=account.name)
     return redirect(request, HERE, message=f"{account.name} can sign in again.")
 
@@ -131,9 +129,9 @@ def enable(request: Request, account_id: str) -> Response:
 @router.post("/accounts/{account_id}/sign-out")
 def sign_out(request: Request, account_id: str) -> Response:
     """End all sessions of an account."""
-    with service_of(request).store.changing() as connection:
-        account = _others(request, account_of_id(connection, account_id))
-        end_sessions_of_account(connection, account.id)
+    with service_of(request).store.changing() as db:
+        account = _others(request, account_of_id(db, account_id))
+        end_sessions_of_account(db, account.id)
     record_event(request, "account-signed-out", account=account.name)
     return redirect(request, HERE, message=f"All sessions of {account.name} have ended.")
 
@@ -150,8 +148,8 @@ def _accounts_page(
     request: Request, *, problem: str = "", given: dict[str, str] | None = None
 ) -> Response:
     service, mine = service_of(request), identity_of(request).session
-    with service.store.reading() as connection:
-        found, analysts = all_accounts(connection), sorted(analyst_names(connection))
+    with service.store.reading() as db:
+        found, analysts = all_accounts(db), sorted(analyst_names(db))
     return render(
         request,
         "curator/accounts.html",
@@ -192,17 +190,17 @@ DAY_CHOICES = (7, 30, DAYS, 180, MOST_DAYS)
 def analysts(request: Request) -> Response:
     """Show all analysts, their tokens and their shares."""
     service = service_of(request)
-    with service.store.reading() as connection:
-        tokens = token_rows(connection)
-        titles = {served.name: served.title for served in all_served(connection)}
-        names = analyst_names(connection)
-        holders = [each for each in all_accounts(connection) if each.role == ANALYST]
+    with service.store.reading() as db:
+        tokens = token_rows(db)
+        titles = {served.name: served.title for served in all_served(db)}
+        names = analyst_names(db)
+        holders = [each for each in all_accounts(db) if each.role == ANALYST]
         found = [
             {
                 "name": name,
                 "tokens": [row for row in tokens if row.analyst == name],
                 "accounts": [each for each in holders if each.analyst == name],
-                "shares": sorted(shares_of_analyst(connection, name).items()),
+                "shares": sorted(shares_of_analyst(db.connection(), name).items()),
             }
             for name in sorted(names)
         ]
@@ -237,8 +235,8 @@ def revoke(request: Request, token: ShortText = "") -> Response:
     row = next((each for each in _tokens(service) if each.id == token), None)
     if row is None or row.revoked is not None:
         raise Problem(404, "There is no such token, or it was revoked before; load the page.")
-    with service.store.changing() as connection:
-        revoke_token(connection, row.id)
+    with service.store.changing() as db:
+        revoke_token(db, row.id)
     service.tokens.forget(row.id)
     record_event(request, "token-revoked", token=row.id, analyst=row.analyst)
     message = f"A token of {row.analyst} was revoked; what was published stays published."
@@ -291,8 +289,8 @@ def _analysts_page(
 ) -> Response:
     service, found = service_of(request), dataset_view(request, name)
     values: dict[str, Any] = found.template_values()
-    with service.store.reading() as connection:
-        values["shares"] = shares_of_dataset(connection, name)
+    with service.store.reading() as db:
+        values["shares"] = shares_of_dataset(db.connection(), name)
         having = {share.analyst for share in values["shares"]}
     values |= {
         "others": [(each, each) for each in sorted(_names(service) - having)],
@@ -321,8 +319,8 @@ def _show_token(
     days: int = DAYS,
     scope: str = ASK,
 ) -> Response:
-    with service.store.changing() as connection:
-        made = issue_token(connection, analyst, days=days, scope=scope)
+    with service.store.changing() as db:
+        made = issue_token(db, analyst, days=days, scope=scope)
     record_event(request, "token-issued", token=made.id, analyst=analyst, scope=scope)
     address = own_address(request)
     return render(
@@ -337,12 +335,12 @@ def _show_token(
     )
 
 
-def _tokens(service: Service) -> list[TokenRow]:
-    with service.store.reading() as connection:
-        return token_rows(connection)
+def _tokens(service: Service) -> Sequence[TokenRow]:
+    with service.store.reading() as db:
+        return token_rows(db)
 
 
 def _names(service: Service) -> set[str]:
     """Return all analysts: who has a token, a share or an account."""
-    with service.store.reading() as connection:
-        return analyst_names(connection)
+    with service.store.reading() as db:
+        return analyst_names(db)

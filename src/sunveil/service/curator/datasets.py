@@ -21,8 +21,8 @@ from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
 
 from sunveil.errors import ParameterError, SourceError
-from sunveil.ledger.analyst_shares import shares_of_dataset
 from sunveil.ledger.promises import HOUSEHOLD, METER
+from sunveil.ledger.statements import shares_of_dataset
 from sunveil.service.authentication import Identity
 from sunveil.service.context import Problem, Service, service_of
 from sunveil.service.curator.inference import (
@@ -45,12 +45,10 @@ from sunveil.service.limited_process import run_guarded
 from sunveil.service.page_rendering import count_of, identity_of, redirect, render
 from sunveil.service.passwords_and_tokens import same_secret
 from sunveil.service.settings import MEGABYTE, UploadLimits, size_text
-from sunveil.service.store.database import served as served_table
+from sunveil.service.store.database import NAME, Served
 from sunveil.service.store.datasets import (
-    NAME,
     NEW,
     READY,
-    Served,
     add_served,
     all_served,
     find_promised,
@@ -158,9 +156,9 @@ def add_upload(service: Service, received: Received, staging: Staging) -> Served
     name = _free_name(service, form)
     found = take_files(service, received, staging, options=form.options)
     made = described(form, name, meters="meters", table=found["table"], found=found)
-    with service.store.changing() as connection:
+    with service.store.changing() as db:
         # the name is taken by now: older files under it are of a killed process
-        add_served(connection, made)
+        add_served(db, made)
         shutil.rmtree(service.settings.datasets / name, ignore_errors=True)
         staging.put(name)
     return made
@@ -215,8 +213,8 @@ def add_folder(service: Service, form: DatasetForm, *, meters: str, systems: str
     found = look_at_files(service, readings, table, options=form.options)
     meters, systems = (relative_to(service, name, path) for path in (readings, table))
     made = described(form, name, meters=meters, table=systems, found=found)
-    with service.store.changing() as connection:
-        add_served(connection, made)
+    with service.store.changing() as db:
+        add_served(db, made)
         (service.settings.datasets / name).mkdir(mode=0o700, exist_ok=True)
     return made
 
@@ -258,8 +256,8 @@ def nameable_folders(service: Service) -> list[str]:
 def store_reading_options(service: Service, name: str, options: dict[str, str]) -> None:
     """Change how files are read, and discard earlier estimates."""
     # After the promise, that is for an edition of which nothing can have been asked yet.
-    with service.store.reading() as connection:
-        coming = find_served(connection, name).upcoming
+    with service.store.reading() as db:
+        coming = find_served(db, name).upcoming
     if coming.meters is None or "systems_table" not in coming.extra:
         raise UploadRefused("this dataset came without readings, so there is nothing to read again")
     datasets = service.settings.datasets
@@ -271,30 +269,30 @@ def store_reading_options(service: Service, name: str, options: dict[str, str]) 
     facts = {key: found[key] for key in ("listed", "net")}
     extra = {**coming.extra, "options": options, **facts}
     place = {key: found["place"].get(key) for key in (*PLACE, "timezone")}
-    with service.store.changing() as connection:
-        note_changes(connection, name, {"state": NEW, "extra": extra, **place})
+    with service.store.changing() as db:
+        note_changes(db, name, {"state": NEW, "extra": extra, **place})
 
 
 def forget_inference(service: Service, name: str) -> None:
     """Discard an inference and its estimates."""
     # After the promise, that is for an edition of which nothing can have been asked yet.
-    with service.store.reading() as connection:
-        served = find_served(connection, name).upcoming
+    with service.store.reading() as db:
+        served = find_served(db, name).upcoming
     if served.state == READY:
         _before_promise(service, name, "its estimates stay as they are; add another edition")
     if job_of(service, name) is not None:
         jobs_of(service).remove(job_id(name))
     shutil.rmtree(served.path(service.settings.datasets) / OUTPUT, ignore_errors=True)
-    with service.store.changing() as connection:
-        note_changes(connection, name, {"state": NEW, "estimates": None})
+    with service.store.changing() as db:
+        note_changes(db, name, {"state": NEW, "estimates": None})
 
 
 def remove_dataset(service: Service, name: str) -> None:
     """Remove a dataset without charges, and its uploaded files."""
     # A promise that nothing was spent of is withdrawn, and the ledger remembers that it was.
-    with service.store.reading() as connection:
-        find_served(connection, name)
-        promised = find_promised(connection, name)
+    with service.store.reading() as db:
+        find_served(db, name)
+        promised = find_promised(db, name)
     job = job_of(service, name)
     if job is not None and not job.state.over:
         raise ParameterError("this work is running; cancel it before it is removed")
@@ -303,8 +301,8 @@ def remove_dataset(service: Service, name: str) -> None:
     if job is not None:
         jobs_of(service).remove(job_id(name))
     forget_preview(service, name)
-    with service.store.changing() as connection:
-        connection.execute(delete(served_table).where(served_table.c.name == name))
+    with service.store.changing() as db:
+        db.execute(delete(Served).where(Served.name == name))
     # readings that were only named lie elsewhere, and stay
     shutil.rmtree(service.settings.datasets / name, ignore_errors=True)
 
@@ -345,11 +343,8 @@ def _below(service: Service, name: str) -> Path:
 
 def _free_name(service: Service, form: DatasetForm) -> str:
     name = slug(form.title)
-    with service.store.reading() as connection:
-        taken = connection.execute(
-            served_table.select().where(served_table.c.name == name)
-        ).one_or_none()
-        if taken is not None or find_promised(connection, name) is not None:
+    with service.store.reading() as db:
+        if db.get(Served, name) is not None or find_promised(db, name) is not None:
             raise UploadRefused(
                 f"there is a dataset named {name} already; give this one another name"
             )
@@ -372,8 +367,8 @@ def described(
 
 
 def _before_promise(service: Service, name: str, why: str) -> None:
-    with service.store.reading() as connection:
-        if find_promised(connection, name) is not None:
+    with service.store.reading() as db:
+        if find_promised(db, name) is not None:
             raise ParameterError(f"a promise has been made for {name}, so that {why}")
 
 
@@ -384,8 +379,8 @@ router = curator_router()
 def home(request: Request) -> Response:
     """Show all datasets."""
     service = service_of(request)
-    with service.store.reading() as connection:
-        names = [served.name for served in all_served(connection)]
+    with service.store.reading() as db:
+        names = [served.name for served in all_served(db)]
     found = [dataset_view_of(service, name) for name in names]
     return render(request, "curator/home.html", found=found)
 
@@ -395,8 +390,8 @@ def overview(request: Request, name: str) -> Response:
     """Show a dataset: what it is, and what is to be done next."""
     service, found = service_of(request), dataset_view(request, name)
     values: dict[str, Any] = found.template_values()
-    with service.store.reading() as connection:
-        values["shares"] = shares_of_dataset(connection, name)
+    with service.store.reading() as db:
+        values["shares"] = shares_of_dataset(db.connection(), name)
     results = results_of(service, found.served)
     values["summary"] = results.summary() if results.exist else None
     values["preview"] = preview = preview_of(service, found.served)

@@ -44,7 +44,8 @@ from sunveil.service.curator.inference import (
 from sunveil.service.guarded_routes import curator_router, takes_uploads
 from sunveil.service.page_rendering import count_of, redirect, render
 from sunveil.service.settings import size_text
-from sunveil.service.store.datasets import READY, Served, change_served, find_promised, find_served
+from sunveil.service.store.database import Served
+from sunveil.service.store.datasets import READY, change_served, find_promised, find_served
 from sunveil.service.uploads import KeptFiles, Received, Staging, UploadRefused
 
 LONGEST_EDITION = 60
@@ -110,24 +111,24 @@ def folder_edition(
 
 def drop_edition(service: Service, name: str) -> None:
     """Delete a new version that is not inferred yet; the current one stays."""
-    with service.store.reading() as connection:
-        served = find_served(connection, name)
+    with service.store.reading() as db:
+        served = find_served(db, name)
     if "next" not in served.extra:
         raise ParameterError("there is no new version to delete")
     if job_of(service, name) is not None:
         jobs_of(service).remove(job_id(name))
     forget_preview(service, name)
-    with service.store.changing() as connection:
-        extra = dict(find_served(connection, name).extra)
+    with service.store.changing() as db:
+        extra = dict(find_served(db, name).extra)
         extra.pop("next", None)
-        change_served(connection, name, extra=extra)
+        change_served(db, name, extra=extra)
     shutil.rmtree(served.upcoming.path(service.settings.datasets), ignore_errors=True)
 
 
 def _check(service: Service, name: str, form: EditionForm) -> Served:
     """Return the dataset, if it can have another edition by this name."""
-    with service.store.reading() as connection:
-        served, promised = find_served(connection, name), find_promised(connection, name)
+    with service.store.reading() as db:
+        served, promised = find_served(db, name), find_promised(db, name)
     if promised is None:
         raise UploadRefused("the dataset has no promise yet; remove it and add the new readings")
     if served.upcoming is not served or served.state != READY:
@@ -185,10 +186,10 @@ def _register(service: Service, name: str, form: EditionForm, *, path: Path) -> 
 def _note(service: Service, name: str, coming: dict[str, Any]) -> Served:
     if job_of(service, name) is not None:  # the last edition's, which has ended
         jobs_of(service).remove(job_id(name))
-    with service.store.changing() as connection:
-        served = find_served(connection, name)
-        change_served(connection, name, extra={**served.extra, "next": coming})
-        return find_served(connection, name)
+    with service.store.changing() as db:
+        served = find_served(db, name)
+        change_served(db, name, extra={**served.extra, "next": coming})
+        return find_served(db, name)
 
 
 router = curator_router()

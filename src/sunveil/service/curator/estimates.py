@@ -12,7 +12,7 @@ from starlette.requests import Request
 from starlette.responses import Response, StreamingResponse
 
 from sunveil.errors import ParameterError, SunveilError
-from sunveil.estimates.household_load import SEASONS
+from sunveil.estimates.planes_and_intervals import SEASONS
 from sunveil.service.context import Problem, service_of
 from sunveil.service.curator.figures import DayCurve, bars, day_curve, plane_map, rose, system_map
 from sunveil.service.curator.inference import dataset_view, parse_number, results_of

@@ -11,7 +11,6 @@ from dataclasses import asdict, dataclass
 from typing import Annotated, Any
 
 from fastapi import Form
-from sqlalchemy import Connection
 from starlette.requests import Request
 
 from sunveil.errors import ParameterError, ReleaseNotFound
@@ -19,11 +18,11 @@ from sunveil.ledger.promises import Dataset
 from sunveil.service.background_jobs import BackgroundJob, BackgroundJobs, JobState
 from sunveil.service.context import Problem, Service, service_of
 from sunveil.service.curator.results import FleetResults
+from sunveil.service.store.database import Served, Transaction
 from sunveil.service.store.datasets import (
     NEW,
     READING_FIELDS,
     READING_FLAGS,
-    Served,
     all_served,
     change_served,
     find_promised,
@@ -82,8 +81,8 @@ def inference_command(service: Service, served: Served) -> list[str]:
 
 def start_inference(service: Service, name: str) -> BackgroundJob:
     """Start a dataset's inference, or take it up where it stopped."""
-    with service.store.reading() as connection:
-        served = find_served(connection, name)
+    with service.store.reading() as db:
+        served = find_served(db, name)
     jobs = jobs_of(service)
     command = inference_command(service, served.upcoming)
     job = jobs.start(job_id(name), command, kind=INFERENCE_JOB, about=name)
@@ -98,8 +97,8 @@ def infer_now(service: Service, name: str) -> Served:
     start_inference(service, name)
     while not (job := job_of(service, name)) or not job.state.over:
         time.sleep(0.1)
-    with service.store.reading() as connection:
-        served = find_served(connection, name)
+    with service.store.reading() as db:
+        served = find_served(db, name)
     return update_state(service, served)
 
 
@@ -113,25 +112,25 @@ def update_state(service: Service, served: Served) -> Served:
     changes = _changes(service, worked_on, job)
     if changes["state"] == worked_on.state:
         return served
-    with service.store.changing() as connection:
-        note_changes(connection, served.name, changes)
-        return find_served(connection, served.name)
+    with service.store.changing() as db:
+        note_changes(db, served.name, changes)
+        return find_served(db, served.name)
 
 
-def note_changes(connection: Connection, name: str, changes: dict[str, Any]) -> None:
-    served = find_served(connection, name)
+def note_changes(db: Transaction, name: str, changes: dict[str, Any]) -> None:
+    served = find_served(db, name)
     coming = served.extra.get("next")
     if coming is None or changes["state"] == READY:
-        change_served(connection, name, **{**(coming or {}), **changes})
+        change_served(db, name, **{**(coming or {}), **changes})
     else:
         extra = {**served.extra, "next": {**coming, **changes}}
-        change_served(connection, name, extra=extra)
+        change_served(db, name, extra=extra)
 
 
 def update_states(service: Service) -> None:
     """Update the states of all inferences, and start those that can start."""
-    with service.store.reading() as connection:
-        waiting = [each for each in all_served(connection) if each.upcoming.state != READY]
+    with service.store.reading() as db:
+        waiting = [each for each in all_served(db) if each.upcoming.state != READY]
     for served in waiting:
         infer_if_clear(service, update_state(service, served))
 
@@ -171,9 +170,9 @@ def dataset_view(request: Request, name: str) -> DatasetView:
 def dataset_view_of(service: Service, name: str) -> DatasetView:
     """Return a dataset of a service by its name, or refuse with a 404."""
     try:
-        with service.store.reading() as connection:
-            served = find_served(connection, name)
-            promised = find_promised(connection, name)
+        with service.store.reading() as db:
+            served = find_served(db, name)
+            promised = find_promised(db, name)
     except ReleaseNotFound:
         raise Problem(404, "There is no such dataset; it may have been removed.") from None
     return DatasetView(update_state(service, served), promised, job_of(service, name))

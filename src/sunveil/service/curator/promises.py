@@ -23,7 +23,7 @@ from sunveil.ledger.statements import present_year
 from sunveil.ledger.verify_chain import Verdict
 from sunveil.ledger.yearly_schedule import YearlySchedule
 from sunveil.privacy.guarantees import Unit, from_nano, parse_unit
-from sunveil.publication.csv_formulas import defused
+from sunveil.publication.publication_folder import defused
 from sunveil.service.context import Problem, Service, service_of
 from sunveil.service.curator.datasets import public_groups
 from sunveil.service.curator.figures import ErrorCurve, Figure, error_figure
@@ -38,8 +38,8 @@ from sunveil.service.guarded_routes import console_router, curator_router
 from sunveil.service.page_rendering import count_of, redirect, render
 from sunveil.service.promise_text import promise_line, promise_sentences
 from sunveil.service.questions import SMALLEST_EPSILON
-from sunveil.service.store.database import releases
-from sunveil.service.store.datasets import Served, change_served
+from sunveil.service.store.database import ReleaseRow, Served
+from sunveil.service.store.datasets import change_served
 
 router = curator_router()
 QueryText = Annotated[str, Query(max_length=60)]
@@ -234,8 +234,8 @@ def _choose(request: Request, name: str, chosen: list[str]) -> Response:
     if not set(chosen) <= set(candidates):
         raise Problem(422, "A chosen column is not in the table of systems. Load the page again.")
     keys = {each: candidates[each] for each in chosen}
-    with service_of(request).store.changing() as connection:
-        change_served(connection, name, keys=keys)
+    with service_of(request).store.changing() as db:
+        change_served(db, name, keys=keys)
     message = f"Public groups: {', '.join(keys) or 'none'}."
     return redirect(request, f"/curator/datasets/{name}/promise", message=message)
 
@@ -455,9 +455,9 @@ def as_csv_file(request: Request, name: str) -> Response:
 
 def _titles(service: Service, name: str) -> dict[str, str]:
     """Return what was published, by the digest of the question that it answers."""
-    query = select(releases.c.question, releases.c.title).where(releases.c.dataset == name)
-    with service.store.reading() as connection:
-        return {row.question: row.title for row in connection.execute(query)}
+    query = select(ReleaseRow.question, ReleaseRow.title).where(ReleaseRow.dataset == name)
+    with service.store.reading() as db:
+        return {row.question: row.title for row in db.execute(query)}
 
 
 def _verified(service: Service, name: str) -> dict[str, Any]:

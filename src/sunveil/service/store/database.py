@@ -2,171 +2,400 @@
 
 from __future__ import annotations
 
+import json
+import os
+import re
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
+from pathlib import Path
 from typing import Any
 
 from sqlalchemy import (
     BigInteger,
     Column,
-    Connection,
+    Dialect,
     Engine,
-    Float,
     Index,
     Integer,
-    MetaData,
     String,
     Table,
     Text,
+    TypeDecorator,
     UniqueConstraint,
+    orm,
 )
+from sqlalchemy import inspect as inspected
 from sqlalchemy.dialects import postgresql, sqlite
+from sqlalchemy.orm import DeclarativeBase, Mapped, MappedAsDataclass, mapped_column, relationship
 
+from sunveil.errors import ParameterError
 from sunveil.ledger.ledger_database import TableSet, open_engine, reading, translated_errors
+from sunveil.service.settings import ANALYST, narrower
 
-metadata = MetaData()
+Transaction = orm.Session
+
+NAME = re.compile(r"[a-z0-9](?:[a-z0-9-]{0,58}[a-z0-9])?")
+
+# Of larger fleets, rows of single systems are published from the command line.
+MOST_SYSTEMS = 2000
+
+
+class Json(TypeDecorator[Any]):
+    """A value kept as JSON in a column of text."""
+
+    impl = Text
+    cache_ok = True
+
+    def process_bind_param(self, value: Any, dialect: Dialect) -> str:
+        """Return a value as JSON."""
+        return json.dumps(value, allow_nan=False)
+
+    def process_result_value(self, value: Any, dialect: Dialect) -> Any:
+        """Return a value from JSON."""
+        return json.loads(value)
+
+
+class Base(MappedAsDataclass, DeclarativeBase):
+    """A row of one of the service's tables."""
+
 
 # One row, the version of the other tables.
 version_table = Table(
-    "sunveil_service", metadata, Column("version", Integer, primary_key=True, autoincrement=False)
+    "sunveil_service",
+    Base.metadata,
+    Column("version", Integer, primary_key=True, autoincrement=False),
 )
 
-# Who may sign in. A local account has a password once its holder has set one; one of single
-# sign-on is known by issuer and subject, whatever its name is. An account is disabled and never
-# deleted: its name stands in the ledger. An analyst's account asks under an analyst's name there.
-accounts = Table(
-    "service_accounts",
-    metadata,
-    Column("id", String(16), primary_key=True),
-    Column("name", String(200), nullable=False, unique=True),
-    Column("role", String(20), nullable=False),
-    Column("analyst", String(200), nullable=False, default=""),
-    Column("scope", String(10), nullable=False, default="ask"),
-    Column("password", Text),
-    Column("issuer", String(400)),
-    Column("subject", String(400)),
-    Column("disabled", String(40)),
-    Column("made", String(40), nullable=False),
-    Column("signed_in", String(40)),
-    UniqueConstraint("issuer", "subject", name="one_account_per_subject"),
-)
 
-# Links that work once: to set the password of an account, or to sign in to it without one.
-links = Table(
-    "service_links",
-    metadata,
-    Column("digest", String(64), primary_key=True),
-    Column("account", String(16), nullable=False),
-    Column("purpose", String(20), nullable=False),
-    Column("expires", BigInteger, nullable=False),
-)
+class Account(Base, kw_only=True):
+    """Somebody who may sign in."""
 
-# Secrets of the service itself, as digests: the one-time set-up link.
-secrets_table = Table(
-    "service_secrets",
-    metadata,
-    Column("name", String(40), primary_key=True),
-    Column("digest", String(64), nullable=False),
-    Column("made", String(40), nullable=False),
-)
+    # A local account has a password once its holder has set one; one of single sign-on is known by
+    # issuer and subject, whatever its name is. An account is disabled and never deleted: its name
+    # stands in the ledger.
+    __tablename__ = "service_accounts"
+    __table_args__ = (UniqueConstraint("issuer", "subject", name="one_account_per_subject"),)
 
-# Sign-ins, of an account or with a token: they end at an instant, and when nobody uses them.
-sessions = Table(
-    "service_sessions",
-    metadata,
-    Column("digest", String(64), primary_key=True),
-    Column("id", String(16), nullable=False, unique=True),
-    Column("role", String(20), nullable=False),
-    Column("who", String(200), nullable=False),
-    Column("account", String(16)),
-    Column("token", String(16)),
-    Column("scope", String(10), nullable=False, default="ask"),
-    Column("made", BigInteger, nullable=False),
-    Column("seen", BigInteger, nullable=False),
-    Column("expires", BigInteger, nullable=False),
-    Column("browser", String(200), nullable=False, default=""),
-    Column("flash", Text, nullable=False, default="[]"),
-)
+    id: Mapped[str] = mapped_column(String(16), primary_key=True)
+    name: Mapped[str] = mapped_column(String(200), unique=True)
+    role: Mapped[str] = mapped_column(String(20))  # `none` where a provider took it back
+    analyst: Mapped[str] = mapped_column(String(200))  # an analyst's name in the ledger
+    scope: Mapped[str] = mapped_column(String(10))  # an analyst may at most `read` or `ask`
+    password: Mapped[str | None] = mapped_column(Text, default=None, repr=False)  # a digest
+    issuer: Mapped[str | None] = mapped_column(String(400), default=None)
+    subject: Mapped[str | None] = mapped_column(String(400), default=None)
+    disabled: Mapped[str | None] = mapped_column(String(40), default=None)  # when, in UTC
+    made: Mapped[str] = mapped_column(String(40))  # in UTC
+    signed_in: Mapped[str | None] = mapped_column(String(40), default=None)  # last, in UTC
 
-# An analyst may hold several tokens; each is known by its public half and a digest of the other.
-tokens = Table(
-    "service_tokens",
-    metadata,
-    Column("id", String(16), primary_key=True),
-    Column("analyst", String(200), nullable=False),
-    Column("digest", String(64), nullable=False),
-    Column("made", String(40), nullable=False),
-    Column("revoked", String(40)),
-    Column("scope", String(10), nullable=False, default="ask"),
-    Column("expires", BigInteger, nullable=False),
-    Column("account", String(16)),
-    Column("label", String(100), nullable=False, default=""),
-    Index("service_tokens_by_analyst", "analyst"),
-)
+    @property
+    def local(self) -> bool:
+        """Whether it signs in with a password, and not through a provider."""
+        return self.issuer is None
 
-# A dataset that is served: where its files are, and what is public about it.
-served = Table(
-    "service_datasets",
-    metadata,
-    Column("name", String(60), primary_key=True),
-    Column("title", String(200), nullable=False),
-    Column("about", Text, nullable=False, default=""),
-    Column("folder", Text, nullable=False),
-    Column("estimates", Text),
-    Column("meters", Text),
-    Column("places", Text),
-    Column("systems", Integer),
-    Column("keys", Text, nullable=False, default="{}"),
-    Column("edition", String(60), nullable=False, default="1"),
-    Column("latitude", Float),
-    Column("longitude", Float),
-    Column("altitude", Float),
-    Column("timezone", String(60)),
-    Column("state", String(20), nullable=False, default="new"),
-    Column("extra", Text, nullable=False, default="{}"),
-    Column("made", String(40), nullable=False),
-)
+    @property
+    def usable(self) -> bool:
+        """Whether somebody can sign in to it now."""
+        return self.disabled is None and (self.password is not None or not self.local)
 
-# What an analyst asked for under an idempotency key, from before it is charged, and its answer.
-requests = Table(
-    "service_requests",
-    metadata,
-    Column("analyst", String(200), primary_key=True),
-    Column("key", String(200), primary_key=True),
-    Column("dataset", String(60), nullable=False),
-    Column("asked", Text, nullable=False),
-    Column("release", String(32)),
-    Column("made", String(40), nullable=False),
-    Index("requests_by_release", "release"),
-)
+    @property
+    def who(self) -> str:
+        """The name under which it is known on its side: an analyst's in the ledger, or its own."""
+        return self.analyst if self.role == ANALYST else self.name
 
-# What is true of the whole service, such as that it is a demo.
-facts = Table(
-    "service_facts",
-    metadata,
-    Column("name", String(40), primary_key=True),
-    Column("value", Text, nullable=False),
-)
 
-# What was answered, as it is served: public, but for analysts of the dataset only.
-releases = Table(
-    "service_releases",
-    metadata,
-    Column("id", String(32), primary_key=True),
-    Column("dataset", String(60), nullable=False),
-    Column("question", String(64), nullable=False),
-    Column("kind", String(40), nullable=False),
-    Column("title", String(200), nullable=False),
-    Column("epsilon", Float, nullable=False),
-    Column("cost", Float, nullable=False),
-    Column("body", Text, nullable=False),
-    Column("made", String(40), nullable=False),
-    UniqueConstraint("dataset", "question", name="one_release_per_question"),
-    Index("releases_by_dataset", "dataset", "made"),
-)
+class Link(Base, kw_only=True):
+    """A link that works once: to set the password of an account, or to sign in without one."""
 
-SERVICE_TABLES = TableSet("the service's tables in", metadata, version_table, 1)
+    __tablename__ = "service_links"
+
+    digest: Mapped[str] = mapped_column(String(64), primary_key=True, repr=False)
+    account: Mapped[str] = mapped_column(String(16))  # its id
+    purpose: Mapped[str] = mapped_column(String(20))
+    expires: Mapped[int] = mapped_column(BigInteger)  # [s since 1970]
+
+
+class Secret(Base, kw_only=True):
+    """A secret of the service itself, as a digest: the one-time set-up link."""
+
+    __tablename__ = "service_secrets"
+
+    name: Mapped[str] = mapped_column(String(40), primary_key=True)
+    digest: Mapped[str] = mapped_column(String(64), repr=False)
+    made: Mapped[str] = mapped_column(String(40))
+
+
+# A session's last use is written down when it is this old. [s]
+TOUCH_SECONDS = 60
+
+
+class Session(Base, kw_only=True):
+    """A sign-in of an account, or with a token; it ends at an instant, and when nobody uses it."""
+
+    __tablename__ = "service_sessions"
+
+    digest: Mapped[str] = mapped_column(String(64), primary_key=True, repr=False)
+    id: Mapped[str] = mapped_column(String(16), unique=True)  # what it is known by in lists
+    role: Mapped[str] = mapped_column(String(20))
+    signed_in_as: Mapped[str] = mapped_column("who", String(200))
+    account_id: Mapped[str | None] = mapped_column("account", String(16))
+    token: Mapped[str | None] = mapped_column(String(16))
+    granted: Mapped[str] = mapped_column("scope", String(10))
+    made: Mapped[int] = mapped_column(BigInteger)  # [s since 1970]
+    seen: Mapped[int] = mapped_column(BigInteger)  # [s since 1970] last use
+    expires: Mapped[int] = mapped_column(BigInteger)  # [s since 1970]
+    browser: Mapped[str] = mapped_column(String(200))  # what the browser said that it is
+    # messages for the next page, each as kind and text
+    flash: Mapped[list[tuple[str, str]]] = mapped_column(Json, default_factory=list)
+    holder: Mapped[Account | None] = relationship(
+        primaryjoin=lambda: Session.account_id == Account.id,
+        foreign_keys=lambda: Session.account_id,
+        lazy="joined",
+        viewonly=True,
+        init=False,
+    )
+
+    def lives(self, idle_minutes: float) -> bool:
+        """Whether it has not ended, and its account may still have it."""
+        holder, at = self.holder, int(time.time())
+        return (
+            self.expires >= at
+            and self.seen >= at - int(60.0 * idle_minutes)
+            and (
+                self.account_id is None
+                or (holder is not None and holder.disabled is None and holder.role == self.role)
+            )
+        )
+
+    @property
+    def who(self) -> str:
+        """The account's name; of an analyst, the name in the ledger."""
+        of_analyst = self.holder is not None and self.role == ANALYST
+        return self.holder.analyst if self.holder and of_analyst else self.signed_in_as
+
+    @property
+    def account(self) -> str:
+        """The name of its account, if it has one."""
+        return self.holder.name if self.holder else ""
+
+    @property
+    def scope(self) -> str:
+        """What it may do at most: `read` or `ask`."""
+        return narrower(self.granted, self.holder.scope) if self.holder else self.granted
+
+    @property
+    def stale(self) -> bool:
+        """Whether its last use should be written down again."""
+        return self.seen + TOUCH_SECONDS < time.time()
+
+    @property
+    def begun(self) -> str:
+        """When it began, in UTC, as people read it."""
+        return _minute(self.made)
+
+    @property
+    def used(self) -> str:
+        """When it was last used, to a minute, in UTC, as people read it."""
+        return _minute(self.seen)
+
+
+def _minute(seconds: int) -> str:
+    return datetime.fromtimestamp(seconds, UTC).strftime("%Y-%m-%d %H:%M")
+
+
+class TokenRow(Base, kw_only=True):
+    """A token of an analyst, known by its public half and a digest of the other."""
+
+    __tablename__ = "service_tokens"
+    __table_args__ = (Index("service_tokens_by_analyst", "analyst"),)
+
+    id: Mapped[str] = mapped_column(String(16), primary_key=True)  # its public half
+    analyst: Mapped[str] = mapped_column(String(200))  # in the ledger
+    digest: Mapped[str] = mapped_column(String(64), repr=False)
+    made: Mapped[str] = mapped_column(String(40))  # in UTC
+    revoked: Mapped[str | None] = mapped_column(String(40), default=None)  # in UTC
+    granted: Mapped[str] = mapped_column("scope", String(10))
+    expires: Mapped[int] = mapped_column(BigInteger)  # [s since 1970]
+    account_id: Mapped[str | None] = mapped_column("account", String(16))
+    label: Mapped[str] = mapped_column(String(100))  # what its holder calls it
+    holder: Mapped[Account | None] = relationship(
+        primaryjoin=lambda: TokenRow.account_id == Account.id,
+        foreign_keys=lambda: TokenRow.account_id,
+        lazy="joined",
+        viewonly=True,
+        init=False,
+    )
+
+    @property
+    def account(self) -> str | None:
+        """The name of its account, if it has one."""
+        return self.holder.name if self.holder else None
+
+    @property
+    def scope(self) -> str:
+        """What it was made for, `read` or `ask`, as far as its account still allows it."""
+        return narrower(self.granted, self.holder.scope) if self.holder else self.granted
+
+    @property
+    def expiry(self) -> str:
+        """The day on which it expires, in UTC."""
+        return datetime.fromtimestamp(self.expires, UTC).date().isoformat()
+
+    @property
+    def expired(self) -> bool:
+        """Whether it has expired by now."""
+        return self.expires <= time.time()
+
+    @property
+    def withdrawn(self) -> bool:
+        """Whether its account is disabled, or is this analyst's no longer."""
+        holder = self.holder
+        return self.account_id is not None and (
+            holder is None
+            or holder.disabled is not None
+            or holder.role != ANALYST
+            or holder.analyst != self.analyst
+        )
+
+    @property
+    def works(self) -> bool:
+        """Whether it opens anything now."""
+        return self.fault is None
+
+    @property
+    def fault(self) -> str | None:
+        """Why it opens nothing, in one sentence; None where it works."""
+        if self.revoked is not None:
+            return "This token was revoked. Create another, or ask the curator for one."
+        if self.expired:
+            return (
+                f"This token expired on {self.expiry}. Create another, or ask the curator for one."
+            )
+        if self.withdrawn:
+            return "The account of this token may no longer use it. Ask the curator."
+        return None
+
+
+class Served(Base):
+    """A dataset that is served: where its files are, and what is public about it."""
+
+    __tablename__ = "service_datasets"
+
+    # its name in links and in the ledger: small letters, digits and hyphens
+    name: Mapped[str] = mapped_column(String(60), primary_key=True)
+    title: Mapped[str] = mapped_column(String(200))
+    folder: Mapped[str] = mapped_column(Text)
+    about: Mapped[str] = mapped_column(Text, default="")
+    estimates: Mapped[str | None] = mapped_column(Text, default=None)
+    meters: Mapped[str | None] = mapped_column(Text, default=None)
+    places: Mapped[str | None] = mapped_column(Text, default=None)
+    systems: Mapped[int | None] = mapped_column(default=None)  # how many: public
+    keys: Mapped[dict[str, list[str]]] = mapped_column(Json, default_factory=dict)
+    # public name of the data; another one makes every question a new one
+    edition: Mapped[str] = mapped_column(String(60), default="1")
+    latitude: Mapped[float | None] = mapped_column(default=None)
+    longitude: Mapped[float | None] = mapped_column(default=None)
+    altitude: Mapped[float | None] = mapped_column(default=None)
+    timezone: Mapped[str | None] = mapped_column(String(60), default=None)
+    # `new`, `inferring`, `ready` or `failed`; questions are answered when ready
+    state: Mapped[str] = mapped_column(String(20), default="new")
+    # whatever else the curator's side keeps
+    extra: Mapped[dict[str, Any]] = mapped_column(Json, default_factory=dict)
+    made: Mapped[str] = mapped_column(String(40), default="")  # when it was added
+
+    def __post_init__(self) -> None:
+        if not NAME.fullmatch(self.name):
+            raise ParameterError(
+                "the name of a served dataset is 1 to 60 small letters, digits and hyphens"
+            )
+
+    @property
+    def table(self) -> str | None:
+        """Path in the folder of the public table of systems, if there is one."""
+        found = self.places or self.extra.get("systems_table")
+        return None if found is None else str(found)
+
+    @property
+    def net(self) -> int:
+        """How many of its systems the curator has declared to have net meters: public."""
+        return int(self.extra.get("net", 0))
+
+    @property
+    def label_declared(self) -> bool:
+        """Whether the curator has said which instant of an interval a timestamp names."""
+        return bool(self.extra.get("options", {}).get("label"))
+
+    @property
+    def kinds(self) -> tuple[str, ...]:
+        """The kinds of question that its files can answer."""
+        found = []
+        if self.estimates is not None:
+            found += ["fleet-table", "totals", "quantiles", "synthetic"]
+        placed = self.table is not None or None not in (self.latitude, self.longitude)
+        if self.meters is not None and placed and (self.systems or 0) <= MOST_SYSTEMS:
+            found.append("systems")
+        return tuple(found)
+
+    @property
+    def upcoming(self) -> Served:
+        """The dataset as its next edition will make it; as it is where none is on its way."""
+        coming: dict[str, Any] | None = self.extra.get("next")
+        return self if coming is None else replace(self, **coming)
+
+    def path(self, datasets: Path, name: str = "") -> Path:
+        """Return its folder, or a file as seen from there, in the service's folder of datasets."""
+        return Path(os.path.normpath(datasets / self.folder / name))
+
+
+class StoredRequest(Base):
+    """What an analyst asked under an idempotency key, from before it is charged."""
+
+    __tablename__ = "service_requests"
+    __table_args__ = (Index("requests_by_release", "release"),)
+
+    analyst: Mapped[str] = mapped_column(String(200), primary_key=True)
+    key: Mapped[str] = mapped_column(String(200), primary_key=True)
+    dataset: Mapped[str] = mapped_column(String(60))  # its name
+    asked: Mapped[str] = mapped_column(Text)  # the question, as canonical JSON
+    release: Mapped[str | None] = mapped_column(String(32), default=None)  # its answer
+    made: Mapped[str] = mapped_column(String(40), default="", compare=False)
+
+
+class Fact(Base):
+    """What is true of the whole service, such as that it is a demo."""
+
+    __tablename__ = "service_facts"
+
+    name: Mapped[str] = mapped_column(String(40), primary_key=True)
+    value: Mapped[str] = mapped_column(Text, repr=False)
+
+
+class ReleaseRow(Base):
+    """What was answered, as it is served: public, but for analysts of the dataset only."""
+
+    __tablename__ = "service_releases"
+    __table_args__ = (
+        UniqueConstraint("dataset", "question", name="one_release_per_question"),
+        Index("releases_by_dataset", "dataset", "made"),
+    )
+
+    id: Mapped[str] = mapped_column(String(32), primary_key=True)  # its id, which links hold
+    dataset: Mapped[str] = mapped_column(String(60))  # its name
+    kind: Mapped[str] = mapped_column(String(40))
+    title: Mapped[str] = mapped_column(String(200))
+    epsilon: Mapped[float]  # its privacy loss
+    cost: Mapped[float]  # what was charged, in the promise's measure
+    made: Mapped[str] = mapped_column(String(40))  # when it was drawn, in UTC
+    question: Mapped[str] = mapped_column(String(64), default="", compare=False)  # its digest
+    body: Mapped[dict[str, Any]] = mapped_column(
+        Json, default_factory=dict, deferred=True, compare=False, repr=False
+    )
+
+
+SERVICE_TABLES = TableSet("the service's tables in", Base.metadata, version_table, 1)
 
 
 class Store:
@@ -185,16 +414,21 @@ class Store:
         self.engine.dispose()
 
     @contextmanager
-    def reading(self) -> Iterator[Connection]:
-        """Yield a connection that sees one instant and changes nothing."""
-        with reading(self.engine) as connection:
-            yield connection
+    def reading(self) -> Iterator[Transaction]:
+        """Yield a transaction that sees one instant and changes nothing."""
+        with reading(self.engine) as connection, Transaction(connection) as db:
+            yield db
 
     @contextmanager
-    def changing(self) -> Iterator[Connection]:
-        """Yield a connection for one transaction."""
-        with translated_errors(self.engine), self.engine.begin() as connection:
-            yield connection
+    def changing(self) -> Iterator[Transaction]:
+        """Yield a transaction that changes something; rows read in it stay readable after it."""
+        with (
+            translated_errors(self.engine),
+            Transaction(self.engine, expire_on_commit=False) as db,
+            db.begin(),
+        ):
+            db.connection()  # takes SQLite's lock before anything is read
+            yield db
 
 
 def now(later: float = 0.0) -> str:
@@ -202,9 +436,18 @@ def now(later: float = 0.0) -> str:
     return (datetime.now(UTC) + timedelta(seconds=later)).isoformat(timespec="milliseconds")
 
 
-def insert_new(connection: Connection, table: Table, values: dict[str, Any]) -> bool:
+def add_row(db: Transaction, row: Base) -> None:
+    """Insert a row; whoever reads it next reads what the database has."""
+    db.add(row)
+    db.flush()
+    db.expunge(row)
+
+
+def insert_new(db: Transaction, row: Base) -> bool:
     """Insert a row, unless one with its key is there; return whether it is new."""
-    made = postgresql.insert if connection.dialect.name == "postgresql" else sqlite.insert
-    added = made(table).values(values).on_conflict_do_nothing().returning(*table.primary_key)
+    table = inspected(type(row))
+    made = postgresql.insert if db.get_bind().dialect.name == "postgresql" else sqlite.insert
+    values = {each.key: getattr(row, each.key) for each in table.column_attrs}
+    added = made(type(row)).values(values).on_conflict_do_nothing().returning(*table.primary_key)
     # psycopg leaves the row count of an INSERT ... ON CONFLICT at -1
-    return connection.execute(added).first() is not None
+    return db.execute(added).first() is not None
