@@ -82,7 +82,7 @@ class FaultRates:
     negative: float = _rate(0.03, "share of systems that read below zero by day for 3 to 40 days")
     stuck: float = _rate(0.03, "share of systems that repeat one reading for up to 10 days")
     wrong_scale: float = _rate(0.01, "share of systems that have a month in a wrong scale")
-    sentinels: float = _rate(0.05, "share of systems whose missing readings are -999 or -9999")
+    sentinels: float = _rate(0.05, "share of systems that write -999 or -9999 for missing readings")
 
     def __post_init__(self) -> None:
         check_fields(self)
