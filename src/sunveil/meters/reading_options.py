@@ -85,7 +85,7 @@ class Register(StrEnum):
 
 
 class UnitSwitch(StrEnum):
-    """What to do with a record whose unit changes on the way."""
+    """What to do where the unit of a record changes on the way."""
 
     REFUSE = "refuse"
     REPAIR = "repair"
@@ -295,7 +295,7 @@ class MeterKeywords(TypedDict, total=False):
 
 
 def parse_instant(name: str, given: str | None) -> np.datetime64 | None:
-    """Return an instant that a parameter of some name gives, None where it is left out."""
+    """Return an instant that a parameter of some name gives, None where it is not given."""
     if given is None:
         return None
     try:
