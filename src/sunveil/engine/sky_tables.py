@@ -123,8 +123,8 @@ class SkyTable:
     grid: TimeGrid
     clear: bool  # whether it is a cloudless sky rather than measured weather
     source: str  # who made the weather
-    # place on ``grid.long`` of each daylight interval: those with the sun well up first, in order of
-    # time, then those with the sun low
+    # place on ``grid.long`` of each daylight interval: those with the sun well up first, in the
+    # order of time, then those with the sun low
     slot: Index
     usable: int  # how many have the sun well up
     rows: NDArray[np.float32]  # the sky at each daylight interval, shape (ROWS, daylight)
