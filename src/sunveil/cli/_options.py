@@ -96,7 +96,7 @@ class _Waiting(NamedTuple):
 
 
 class GroupedCommand(click.Command):
-    """A command whose help text has its options in groups."""
+    """A command with its options in groups in the help text."""
 
     _params: list[Any]
 
@@ -137,7 +137,7 @@ class GroupedCommand(click.Command):
                         formatter.write_text(f"Described by sunveil schema --help: {names}.")
 
 
-# A command with grouped options, whose help shows their defaults.
+# A command with grouped options, and their defaults in the help text.
 command = partial(click.command, cls=GroupedCommand, context_settings={"show_default": True})
 
 
@@ -179,8 +179,7 @@ METER_OPTIONS = Declared("sunveil.meters.reading_options", "MeterOptions", NO_OP
 METERS = Group("Meter files", (SCHEMA, METER_OPTIONS._replace(hidden=True)))
 # --unit-switch looks at a record as a whole, which a release must not.
 RELEASED_METERS = Group(
-    "Meter files",
-    (SCHEMA, METER_OPTIONS._replace(hidden=True, leave=(*NO_OPTION, "unit_switch"))),
+    "Meter files", (SCHEMA, METER_OPTIONS._replace(hidden=True, leave=(*NO_OPTION, "unit_switch")))
 )
 
 WEATHER = Group(
@@ -276,7 +275,7 @@ _PLACE = ("latitude", "longitude", "altitude")
 
 
 def refuse_place(context: click.Context) -> None:
-    """Refuse the place of one site beside a fleet, whose places are in its table of systems."""
+    """Refuse the place of one site beside a fleet, which has a table of places."""
     for name in _PLACE:
         if context.params[name] is not None:
             raise click.UsageError(

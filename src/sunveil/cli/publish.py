@@ -116,14 +116,12 @@ LEDGER = Group(
             help="Ledger to charge: a file, or a postgresql:// URL.",
         ),
         click.option(
-            "--dataset",
-            required=True,
-            help="Dataset to charge. Fails if its budget is too small.",
+            "--dataset", required=True, help="Dataset to charge. Fails if its budget is too small."
         ),
         click.option(
             "--epsilon", type=float, required=True, help="Privacy cost of the publication."
         ),
-        click.option("--analyst", help="Analyst whose share is also charged."),
+        click.option("--analyst", help="Analyst to charge too, from the analyst's share."),
     ),
 )
 

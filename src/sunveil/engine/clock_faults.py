@@ -175,11 +175,7 @@ def leads_by_season(
 def planes_light(searched: Searched, prepared: PreparedSky) -> Daylight:
     """Return the light of the planes that a search found."""
     return modelled_daylight(
-        searched.points,
-        searched.readings.bright,
-        prepared.sky,
-        prepared.numbers,
-        prepared.days,
+        searched.points, searched.readings.bright, prepared.sky, prepared.numbers, prepared.days
     )
 
 

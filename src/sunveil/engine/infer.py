@@ -176,12 +176,7 @@ def infer_generation(
 
 
 def _infer_rows(
-    rows: Matrix,
-    prepared: PreparedSky,
-    *,
-    timezone: str,
-    label_known: bool,
-    places: Places | None,
+    rows: Matrix, prepared: PreparedSky, *, timezone: str, label_known: bool, places: Places | None
 ) -> Estimates:
     """Infer systems from readings on the long grid: search, clocks, final fits."""
     if not prepared.sky.usable:
@@ -241,11 +236,7 @@ def _infer_rows(
 
 
 def _question(
-    out: Estimates,
-    systems: NDArray[np.intp],
-    rows: Matrix,
-    top: Array,
-    prepared: PreparedSky,
+    out: Estimates, systems: NDArray[np.intp], rows: Matrix, top: Array, prepared: PreparedSky
 ) -> None:
     strange = (out.flags[systems] & _STRANGE) > 0
     found = doubts(rows, top, prepared, strange=strange)
@@ -276,9 +267,7 @@ def _complete(
         out.put(chosen, _completed(searched.take(here), prepared, errors, own))
 
 
-def _by_sky(
-    clocks: dict[int, Laid],
-) -> Iterator[tuple[NDArray[np.intp], Searched, PreparedSky]]:
+def _by_sky(clocks: dict[int, Laid]) -> Iterator[tuple[NDArray[np.intp], Searched, PreparedSky]]:
     """Yield the systems whose clocks share a sky, and what a search found of them there."""
     for half in (False, True):
         own = {s: laid for s, laid in clocks.items() if laid.half is half}
@@ -380,41 +369,20 @@ Matrix = NDArray[np.float32]
 
 @checked
 def infer_block(
+    # readings on ``sky.grid``, NaN where there is none, shape (systems, intervals). [kW]
     power: Matrix,
     sky: SkyTable,
     *,
+    # whether the meters count generation less load; meters of exports alone are detected
     net: bool,
-    options: InferOptions | None = None,
+    options: InferOptions | None = None,  # assumptions and switches of the inference
+    # the declared clock of the timestamps; its dates of daylight saving are used
     timezone: str = "UTC",
-    label: Label = Label.START,
-    label_known: bool = True,
-    places: Places | None = None,
+    label: Label = Label.START,  # which instant of its interval a timestamp marks
+    label_known: bool = True,  # whether that label was declared
+    places: Places | None = None,  # places of the systems; that of the sky when left out
 ) -> Estimates:
-    """Infer every system of a block.
-
-    Parameters
-    ----------
-    power
-        Readings on ``sky.grid``, NaN where there is none, shape (systems, intervals). [kW]
-    sky
-        The sky over the same grid.
-    net
-        Whether the meters count generation less load; meters of exports alone are detected.
-    options
-        Assumptions and switches of the inference.
-    timezone
-        The declared clock of the timestamps; its dates of daylight saving are used.
-    label
-        Which instant of its interval a timestamp marks.
-    label_known
-        Whether that label was declared.
-    places
-        Places of the systems; that of the sky when left out.
-
-    Privacy
-    -------
-    None: estimates are as private as the readings.
-    """
+    """Infer every system of a block; estimates are as private as the readings."""
     infer_all = infer_net_block if net else infer_generation
     found = infer_all(
         power, sky, options=options, timezone=timezone, label_known=label_known, places=places
@@ -490,13 +458,6 @@ def compile_kernels(say: Callable[[str], None] | None = None, *, net: bool = Tru
 
     Two made-up systems are inferred, one of them with a wrong clock, one also behind a net meter,
     and two planes are modelled.
-
-    Parameters
-    ----------
-    say
-        Told :data:`NOTICE` when it takes long, which means that kernels are really compiled.
-    net
-        Whether there are net meters, whose kernels take as long again.
     """
     timer = threading.Timer(_PATIENCE, say or (lambda _: None), (NOTICE,))
     timer.daemon = True

@@ -457,11 +457,7 @@ def fit_net(row: NDArray[np.float32], prepared: PreparedSky, cells: LoadCells) -
 
 
 def _fitted(
-    readings: NetReadings,
-    prepared: PreparedSky,
-    cells: LoadCells,
-    state: NetState,
-    matrix: Array,
+    readings: NetReadings, prepared: PreparedSky, cells: LoadCells, state: NetState, matrix: Array
 ) -> NetFit:
     """Return a fit by where it ended, with what is expected of every usable interval."""
     problem = NetProblem(readings, prepared, cells)

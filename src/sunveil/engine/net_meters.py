@@ -93,12 +93,7 @@ from sunveil.engine.power_model import (
 )
 from sunveil.engine.shading import PreparedSky, prepare
 from sunveil.engine.sky_tables import SkyTable, in_blocks
-from sunveil.estimates.estimates_table import (
-    Estimate,
-    Estimates,
-    not_inferred,
-    says_anything,
-)
+from sunveil.estimates.estimates_table import Estimate, Estimates, not_inferred, says_anything
 from sunveil.estimates.flags_and_quality import (
     INFERRED,
     NO_FIT,

@@ -115,46 +115,24 @@ _MARGIN = np.timedelta64(2, "D")
 
 @dataclass(frozen=True, slots=True, eq=False)
 class SkyTable:
-    """The sky of a place at every lit interval of a grid: public.
+    """The sky of a place at every lit interval of a grid: public."""
 
-    Parameters
-    ----------
-    site, grid
-        Where and when; ``grid`` is the one that readings come on, and intervals below are those of
-        ``grid.long``.
-    clear
-        Whether it is a cloudless sky rather than measured weather.
-    source
-        Who made the weather.
-    slot
-        Place on ``grid.long`` of each lit interval: those with the sun well up first, in the
-        order of time, then those with the sun low.
-    usable
-        How many have the sun well up.
-    rows
-        The sky at each lit interval, shape (ROWS, lit).
-    sheet, low
-        The same in blocks, at the usable intervals and at the others.
-    ghi
-        Global light of each lit interval. [W/m²]
-    sun
-        The sun's vector at the middle of each usable interval, shape (usable, 3).
-    weather
-        The measured weather that it was made of; None for the clear sky.
-    """
-
+    # where and when; ``grid`` is the one that readings come on, and intervals below are those of
+    # ``grid.long``
     site: Site
     grid: TimeGrid
-    clear: bool
-    source: str
+    clear: bool  # whether it is a cloudless sky rather than measured weather
+    source: str  # who made the weather
+    # place on ``grid.long`` of each lit interval: those with the sun well up first, in the order of
+    # time, then those with the sun low
     slot: Index
-    usable: int
-    rows: NDArray[np.float32]
-    sheet: Sheet
+    usable: int  # how many have the sun well up
+    rows: NDArray[np.float32]  # the sky at each lit interval, shape (ROWS, lit)
+    sheet: Sheet  # the same in blocks, at the usable intervals and at the others
     low: Sheet
-    ghi: NDArray[np.float32]
-    sun: Array
-    weather: Weather | None
+    ghi: NDArray[np.float32]  # global light of each lit interval. [W/m²]
+    sun: Array  # the sun's vector at the middle of each usable interval, shape (usable, 3)
+    weather: Weather | None  # the measured weather that it was made of; None for the clear sky
 
     def __post_init__(self) -> None:
         check_fields(self)
@@ -181,17 +159,7 @@ class SkyTable:
 
 @checked
 def make_sky_table(site: Site, grid: TimeGrid, weather: Weather | None = None) -> SkyTable:
-    """Return the sky of a place at every lit interval of a grid.
-
-    Parameters
-    ----------
-    site
-        Where.
-    grid
-        When.
-    weather
-        Measured weather over the grid; the embedded clear sky when None or clear itself.
-    """
+    """Return the sky of a place at every lit interval of a grid."""
     if weather is not None and weather.clear:
         site, weather = weather.site, None
     long = grid.long

@@ -24,20 +24,11 @@ from sunveil.engine.infer import infer_block
 from sunveil.engine.plausibility import flag_units
 from sunveil.engine.sky_tables import SkyTable, make_sky_table
 from sunveil.errors import MeterError, SunveilError, TooLittleData, WeatherError, log_unforeseen
-from sunveil.estimates.estimates_table import (
-    Estimate,
-    Estimates,
-    refused_table,
-    write_table,
-)
+from sunveil.estimates.estimates_table import Estimate, Estimates, refused_table, write_table
 from sunveil.estimates.flags_and_quality import NO_FIT, NO_WEATHER, Flag, reason
 from sunveil.estimates.inference_options import InferOptions, Method, Search
 from sunveil.estimates.planes_and_intervals import VAGUEST
-from sunveil.fleet.blocks import (
-    MARGIN,
-    Block,
-    record_span,
-)
+from sunveil.fleet.blocks import MARGIN, Block, record_span
 from sunveil.fleet.duckdb_reader import DAMAGE
 from sunveil.fleet.open import FleetOfFiles
 from sunveil.fleet.run_context import FleetJob, RunContext, context_of
@@ -52,10 +43,7 @@ from sunveil.weather.sources import check_cache, check_weather, get_weather
 from sunveil.weather.weather_data import Weather, utc_index
 
 if TYPE_CHECKING:
-    import pandas as pd
-
     from sunveil.weather.cache import WeatherCache
-    from sunveil.weather.weather_data import Weather
 
 # Skies of a site that are kept, a few megabytes each.
 KEPT = 8

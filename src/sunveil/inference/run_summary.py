@@ -83,8 +83,7 @@ def _with_keys(refused: pa.Table, systems: SystemTable) -> pa.Table:
     rows = np.array(found, dtype=np.int64)
     for key in systems.keys.column_names:
         both = pa.chunked_array(
-            [*systems.keys[key].chunks, *systems.refused_keys[key].chunks],
-            systems.keys[key].type,
+            [*systems.keys[key].chunks, *systems.refused_keys[key].chunks], systems.keys[key].type
         )
         refused = refused.append_column(key, both.take(pa.array(rows, mask=rows < 0)))
     return refused.append_column(IN_SYSTEMS, pa.array(rows >= 0))

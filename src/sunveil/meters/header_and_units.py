@@ -336,11 +336,7 @@ def _stated_unit(rows: Sequence[Sequence[str]]) -> str | None:
 
 
 def find_columns(
-    rows: Sequence[Sequence[str]],
-    options: MeterOptions,
-    *,
-    where: str,
-    names_at: int | None = None,
+    rows: Sequence[Sequence[str]], options: MeterOptions, *, where: str, names_at: int | None = None
 ) -> tuple[int, int, tuple[TableColumn, ...], bool]:
     """Return how many rows stand above the header and above the readings, and the columns."""
     # The last is whether the columns have names.

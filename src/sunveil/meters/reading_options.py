@@ -150,8 +150,7 @@ class MeterOptions:
         Option("Length of the intervals; detected if not given. [minutes]", low=1, high=60),
     ] = None
     first: Annotated[
-        str | None,
-        Option("First timestamp, such as 2024-01-01T00:00; earlier rows are dropped."),
+        str | None, Option("First timestamp, such as 2024-01-01T00:00; earlier rows are dropped.")
     ] = None
     last: Annotated[
         str | None, Option("Last timestamp, such as 2024-12-31T23:00; later rows are dropped.")
@@ -182,8 +181,7 @@ class MeterOptions:
         ),
     ] = None
     power_unit: Annotated[
-        Unit | str,
-        Option("Unit of the readings; auto: from the header.", choices=(AUTO, *Unit)),
+        Unit | str, Option("Unit of the readings; auto: from the header.", choices=(AUTO, *Unit))
     ] = AUTO
     register: Annotated[
         Register | str,

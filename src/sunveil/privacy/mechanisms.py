@@ -73,21 +73,11 @@ class Score:
 
 @dataclass(frozen=True, slots=True)
 class Axis:
-    """One public dimension of candidates.
+    """One public dimension of candidates."""
 
-    Parameters
-    ----------
-    size
-        How many values it has.
-    step
-        Distance between neighbouring values, in its own unit.
-    wraps
-        Whether the last value is next to the first.
-    """
-
-    size: int
-    step: float = 1.0
-    wraps: bool = False
+    size: int  # how many values it has
+    step: float = 1.0  # distance between neighbouring values, in its own unit
+    wraps: bool = False  # whether the last value is next to the first
 
     def __post_init__(self) -> None:
         check_fields(self)
@@ -101,17 +91,10 @@ class Placement:
 
     Any function of the record may have placed it: neighbours, which replace the whole record, may
     be placed anywhere.
-
-    Parameters
-    ----------
-    place
-        The position along each axis.
-    axes
-        The axes.
     """
 
-    place: tuple[int, ...]
-    axes: tuple[Axis, ...]
+    place: tuple[int, ...]  # the position along each axis
+    axes: tuple[Axis, ...]  # the axes
 
     def __post_init__(self) -> None:
         check_fields(self)
@@ -263,8 +246,8 @@ def _log_sum(logs: Array, counts: NDArray[np.int64]) -> float:
 
 def permute_and_flip_logs(log_coins: Array, counts: NDArray[np.int64]) -> Array:
     """Return the log-probability that permute-and-flip takes one given candidate of each group."""
-    # A candidate whose coin shows heads with q is taken with q ∫ Π (1 - t q_j) dt over t from 0 to
-    # 1, the product being over all others: t is its own place in the order. The integral is by
+    # A candidate with heads in a share q of throws is taken with q ∫ Π (1 - t q_j) dt over t from
+    # 0 to 1, the product being over all others: t is its own place in the order. The integral is by
     # Gauss-Legendre on panels that halve towards zero, since the product may fall as fast as exp(-t
     # Σ q).
     places, weights = _nodes()
@@ -329,11 +312,6 @@ class Selection(ABC):
 @dataclass(frozen=True, slots=True)
 class Exponential(Selection):
     """The exponential mechanism: Pr[i] ∝ exp(ε level_i / 2Δ), without the 2 for one-sided scores.
-
-    Parameters
-    ----------
-    epsilon
-        Cost of one draw.
 
     Privacy
     -------
