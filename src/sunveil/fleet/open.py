@@ -421,7 +421,7 @@ def _site_records(
     found = list(iter_file_systems([path], options))
     if len(found) == 1 and isinstance(found[0], RefusedSystem):
         raise MeterError(found[0].reason)
-    made = settle_each if options.cleaning is Cleaning.EACH else record_or_refusal
+    made = record_each if options.cleaning is Cleaning.EACH else record_or_refusal
     records = (
         each if isinstance(each, RefusedSystem) else made(*each[1:], name=each[0]) for each in found
     )
@@ -498,7 +498,7 @@ def some_records(
                 yield name, record_or_refusal(raw, own, name=name)
 
 
-def settle_each(
+def record_each(
     raw: RawSystem | MeterError, options: MeterOptions, *, name: str
 ) -> Record | RefusedSystem:
     """Return a system's record as releases take it, or why there is none."""
@@ -560,7 +560,7 @@ def _held(
     each = context.job.reading.cleaning is Cleaning.EACH
     number = context.place[name]
     found = context.systems.record_at(
-        number, raw, options, settle_each if each else record_or_refusal
+        number, raw, options, record_each if each else record_or_refusal
     )
     return found if isinstance(found, RefusedSystem) else HeldRecord(number, found)
 
