@@ -36,24 +36,12 @@ KINDS = {"string": "string", "integer": "Int64", "number": "Float64", "array": "
 
 @dataclass(frozen=True, slots=True)
 class PlanAdvice:
-    """A change of a question that would make its answer better.
+    """A change of a question that would make its answer better."""
 
-    Parameters
-    ----------
-    words
-        What to change.
-    verdict
-        What the answer would be then.
-    affordable
-        Whether what is left holds it.
-    question
-        The changed question, as :meth:`~sunveil.client.Client.ask` takes it.
-    """
-
-    words: str
-    verdict: str
-    affordable: bool
-    question: dict[str, Any]
+    words: str  # what to change
+    verdict: str  # what the answer would be then
+    affordable: bool  # whether what is left holds it
+    question: dict[str, Any]  # the changed question, as :meth:`~sunveil.client.Client.ask` takes it
 
     def __post_init__(self) -> None:
         check_fields(self)
@@ -241,19 +229,11 @@ class AnswerRefused(ServiceError):
 
 
 class ServiceUnreachable(ServiceError):
-    """A service that was not reached, so that nothing is known of what became of a question.
-
-    Parameters
-    ----------
-    message
-        What is wrong, and what to do.
-    key
-        The idempotency key of the question: asked again with it, it is charged once at most.
-    """
+    """A service that was not reached, so that nothing is known of what became of a question."""
 
     def __init__(self, message: str, *, key: str | None = None) -> None:
         super().__init__(message)
-        self.key = key
+        self.key = key  # of the question: asked again with it, it is charged once at most
 
 
 def error_of(status: int, problem: dict[str, Any]) -> SunveilError:

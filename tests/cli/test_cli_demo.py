@@ -32,7 +32,7 @@ def test_a_report_and_a_publication_are_made_and_charged_to_a_ledger(said, folde
     assert (folder / "report.html").stat().st_size > 1000
     made = {path.name for path in folder.iterdir() if not path.name.startswith("ledger.db.")}
     assert made == {"meters.csv", "report.html", "ledger.db", "publication"}
-    promised = "Promised: nothing that is ever published depends on any one day of any household"
+    promised = "Promised: differential privacy for any one day of any household with at most"
     assert promised in said
     assert "Published: 6 rows at ε = 1 each; 1 is left." in said
     rows = (folder / "publication" / "systems.csv").read_text(encoding="utf-8").splitlines()

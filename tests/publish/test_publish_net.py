@@ -99,8 +99,8 @@ def test_net_is_declared_for_all_by_an_option_but_for_those_said_to_read_generat
     with opened("", "net", "", net=True) as fleet:
         assert fleet.net == 3
         assert all(text.endswith(", net)") for text in fleet.about().values())
-        made = Publisher(ledger, "d").publish(SystemRows(fleet, TERMS, standing=True))
-        again = Publisher(ledger, "d").publish(SystemRows(fleet, TERMS, standing=True))
+        rows = SystemRows(fleet, TERMS, standing=True)
+        made, again = (Publisher(ledger, "d").publish(rows) for _ in range(2))
     assert made.public["cautions"][-1].startswith("All of the systems have net meters")
     assert made.public["drawn"][0]["net_choices"] == TERMS.net_choices
     assert made.tables[0].rows == again.tables[0].rows

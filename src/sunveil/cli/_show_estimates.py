@@ -101,12 +101,7 @@ def explanations(estimates: Sequence[Estimate]) -> list[str]:
     said = [
         (estimate.system_id, line)
         for estimate in estimates
-        for line in (
-            *_tracker(estimate),
-            *_limit(estimate),
-            *_clock(estimate),
-            *estimate.notes,
-        )
+        for line in (*_tracker(estimate), *_limit(estimate), *_clock(estimate), *estimate.notes)
     ]
     lines += _grouped(said, everyone=len(estimates))
     lines += [show_assumptions(each) for each in _distinct(e.assumptions for e in estimates)]

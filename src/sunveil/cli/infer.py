@@ -278,10 +278,7 @@ INFER_OUTPUT = Group(
             " folder of the run.",
             metavar="PATH",
         ),
-        path_option(
-            "--report",
-            "Also write an HTML page with figures, of one site. Private.",
-        ),
+        path_option("--report", "Also write an HTML page with figures, of one site. Private."),
         path_option(
             "--separated",
             "Also write the generation of one net meter by interval, its 90% band and the load, as"

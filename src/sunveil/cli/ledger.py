@@ -79,9 +79,7 @@ def dataset_command(context: click.Context) -> None:
     help="Largest number of meters of a household; they count as one.",
 )
 @click.option(
-    "--years",
-    type=int,
-    help="Split the budget evenly over this many years. Default: no schedule.",
+    "--years", type=int, help="Split the budget evenly over this many years. Default: no schedule."
 )
 @click.option(
     "--start",

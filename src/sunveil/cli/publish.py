@@ -116,9 +116,7 @@ LEDGER = Group(
             help="Ledger to charge: a file, or a postgresql:// URL.",
         ),
         click.option(
-            "--dataset",
-            required=True,
-            help="Dataset to charge. Fails if its budget is too small.",
+            "--dataset", required=True, help="Dataset to charge. Fails if its budget is too small."
         ),
         click.option(
             "--epsilon", type=float, required=True, help="Privacy cost of the publication."

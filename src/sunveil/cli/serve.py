@@ -86,9 +86,7 @@ DATA, DEMO_DATA = Path("sunveil-data"), Path("demo") / "service"
     help="TOML file with the provider of single sign-on by OpenID Connect.",
 )
 @click.option(
-    "--demo",
-    is_flag=True,
-    help="Start with a simulated fleet, and print links to sign in.",
+    "--demo", is_flag=True, help="Start with a simulated fleet, and print links to sign in."
 )
 @click.option(
     "--workers",

@@ -30,23 +30,11 @@ __all__ = [
 __getattr__ = lazy_names(
     __name__,
     {
-        "sunveil.engine.infer": (
-            "infer_block",
-            "infer_generation",
-        ),
+        "sunveil.engine.infer": ("infer_block", "infer_generation"),
         "sunveil.engine.net_meters": ("infer_net_block",),
-        "sunveil.engine.sky_tables": (
-            "SkyTable",
-            "make_sky_table",
-        ),
+        "sunveil.engine.sky_tables": ("SkyTable", "make_sky_table"),
         "sunveil.estimates.estimates_table": ("Estimates",),
-        "sunveil.estimates.flags_and_quality": (
-            "SAVINGS",
-            "reason",
-        ),
-        "sunveil.estimates.inference_options": (
-            "Clock",
-            "InferOptions",
-        ),
+        "sunveil.estimates.flags_and_quality": ("SAVINGS", "reason"),
+        "sunveil.estimates.inference_options": ("Clock", "InferOptions"),
     },
 )

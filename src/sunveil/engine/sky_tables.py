@@ -115,46 +115,24 @@ _MARGIN = np.timedelta64(2, "D")
 
 @dataclass(frozen=True, slots=True, eq=False)
 class SkyTable:
-    """The sky of a place at every lit interval of a grid: public.
+    """The sky of a place at every daylight interval of a grid: public."""
 
-    Parameters
-    ----------
-    site, grid
-        Where and when; ``grid`` is the one that readings come on, and intervals below are those of
-        ``grid.long``.
-    clear
-        Whether it is a cloudless sky rather than measured weather.
-    source
-        Who made the weather.
-    slot
-        Place on ``grid.long`` of each lit interval: those with the sun well up first, in the
-        order of time, then those with the sun low.
-    usable
-        How many have the sun well up.
-    rows
-        The sky at each lit interval, shape (ROWS, lit).
-    sheet, low
-        The same in blocks, at the usable intervals and at the others.
-    ghi
-        Global light of each lit interval. [W/m²]
-    sun
-        The sun's vector at the middle of each usable interval, shape (usable, 3).
-    weather
-        The measured weather that it was made of; None for the clear sky.
-    """
-
+    # where and when; ``grid`` is the one that readings come on, and intervals below are those of
+    # ``grid.long``
     site: Site
     grid: TimeGrid
-    clear: bool
-    source: str
+    clear: bool  # whether it is a cloudless sky rather than measured weather
+    source: str  # who made the weather
+    # place on ``grid.long`` of each daylight interval: those with the sun well up first, in the
+    # order of time, then those with the sun low
     slot: Index
-    usable: int
-    rows: NDArray[np.float32]
-    sheet: Sheet
+    usable: int  # how many have the sun well up
+    rows: NDArray[np.float32]  # the sky at each daylight interval, shape (ROWS, daylight)
+    sheet: Sheet  # the same in blocks, at the usable intervals and at the others
     low: Sheet
-    ghi: NDArray[np.float32]
-    sun: Array
-    weather: Weather | None
+    ghi: NDArray[np.float32]  # global light of each daylight interval. [W/m²]
+    sun: Array  # the sun's vector at the middle of each usable interval, shape (usable, 3)
+    weather: Weather | None  # the measured weather that it was made of; None for the clear sky
 
     def __post_init__(self) -> None:
         check_fields(self)
@@ -181,28 +159,18 @@ class SkyTable:
 
 @checked
 def make_sky_table(site: Site, grid: TimeGrid, weather: Weather | None = None) -> SkyTable:
-    """Return the sky of a place at every lit interval of a grid.
-
-    Parameters
-    ----------
-    site
-        Where.
-    grid
-        When.
-    weather
-        Measured weather over the grid; the embedded clear sky when None or clear itself.
-    """
+    """Return the sky of a place at every daylight interval of a grid."""
     if weather is not None and weather.clear:
         site, weather = weather.site, None
     long = grid.long
     middle = sun_vectors_over(site, long.starts + long.step // 2)
-    # an interval whose middle is just below the horizon may still see light
-    lit = np.flatnonzero(middle[:, 2] > -math.sin(math.radians(long.step / 480.0)))
+    # an interval may see light though the sun is just below the horizon at its middle
+    daylight = np.flatnonzero(middle[:, 2] > -math.sin(math.radians(long.step / 480.0)))
     if weather is not None:
-        middles = (long.starts[lit] + long.step // 2).astype("datetime64[s]")
-        lit = lit[covered(weather, middles)]
-    high = middle[lit, 2] > LOWEST
-    slot = np.concatenate([lit[high], lit[~high]]).astype(np.int32)
+        middles = (long.starts[daylight] + long.step // 2).astype("datetime64[s]")
+        daylight = daylight[covered(weather, middles)]
+    high = middle[daylight, 2] > LOWEST
+    slot = np.concatenate([daylight[high], daylight[~high]]).astype(np.int32)
     usable = int(np.count_nonzero(high))
     starts = long.starts[slot]
     if weather is None:
@@ -328,8 +296,8 @@ def make_rows(nodes: tuple[Sky, Sky], season: Array) -> NDArray[np.float32]:
 
 def _fade(now: Array, hazier: Array) -> Array:
     """Return by how much a unit of haze fades light, as a logarithm; zero where there is none."""
-    lit = (now > 0.0) & (hazier > 0.0)
-    return -np.log(np.divide(hazier, now, where=lit, out=np.ones_like(now)))
+    there = (now > 0.0) & (hazier > 0.0)
+    return -np.log(np.divide(hazier, now, where=there, out=np.ones_like(now)))
 
 
 def winter(site: Site, seconds: NDArray[np.int64]) -> Array:

@@ -36,14 +36,8 @@ __all__ = [
 __getattr__ = lazy_names(
     __name__,
     {
-        "sunveil.estimates.estimates_table": (
-            "Estimate",
-            "Estimates",
-        ),
-        "sunveil.estimates.flags_and_quality": (
-            "Flag",
-            "Quality",
-        ),
+        "sunveil.estimates.estimates_table": ("Estimate", "Estimates"),
+        "sunveil.estimates.flags_and_quality": ("Flag", "Quality"),
         "sunveil.estimates.intervals_and_rounding": ("Interval",),
         "sunveil.estimates.planes_and_intervals": (
             "Assumptions",

@@ -36,13 +36,7 @@ from sunveil.estimates.columns import (
     Words,
     objects,
 )
-from sunveil.estimates.flags_and_quality import (
-    FAIR_WITHIN,
-    GOOD_WITHIN,
-    Quality,
-    flags_of,
-    judge,
-)
+from sunveil.estimates.flags_and_quality import FAIR_WITHIN, GOOD_WITHIN, Quality, flags_of, judge
 from sunveil.estimates.intervals_and_rounding import (
     FIVE_DIGITS,
     FOUR_DECIMALS,
@@ -146,8 +140,7 @@ class _Columns:
     )
     haze_winter = OptionalNumber(FOUR_DECIMALS, "The same in midwinter.")
     heat = OptionalNumber(
-        FOUR_DECIMALS,
-        "Factor on Faiman's rise of temperature; None without a fit of it.",
+        FOUR_DECIMALS, "Factor on Faiman's rise of temperature; None without a fit of it."
     )
     clear_hours = OptionalNumber(
         HUNDREDTHS,

@@ -16,13 +16,7 @@ from numpy.typing import NDArray
 
 from sunveil._options import check_fields, checked
 from sunveil.errors import MeterError, ParameterError, SourceError
-from sunveil.estimates.estimates_table import (
-    PRIVATE,
-    Estimates,
-    as_numbers,
-    key_texts,
-    number_of,
-)
+from sunveil.estimates.estimates_table import PRIVATE, Estimates, as_numbers, key_texts, number_of
 from sunveil.estimates.flags_and_quality import Flag
 from sunveil.estimates.planes_and_intervals import Assumptions
 from sunveil.household_keys import key_of, keys_of
@@ -197,34 +191,22 @@ def _left_out() -> NDArray[np.bool_]:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class FleetRows:
-    """The inferred metadata of a fleet, one row per system: private.
+    """The inferred metadata of a fleet, one row per system: private."""
 
-    Parameters
-    ----------
-    system_ids
-        The curator's names of the systems, distinct.
-    surface_azimuth, surface_tilt
-        Inferred planes, NaN for systems that were refused. [degrees]
-    dc_capacity_kw
-        Inferred capacities, NaN for systems that were refused. [kW]
-    keys
-        Public columns such as feeder or ZIP, as texts, ``""`` where blank: which group a system
-        belongs to is no secret, what its panels are is.
-    several
-        The planes of the systems that stand on more than one.
-    turning
-        Which systems follow the sun; none where it is left out.
-    untold
-        Which stand on more than one plane, and nothing can tell which; none where it is left out.
-    """
-
-    system_ids: tuple[str, ...]
+    system_ids: tuple[str, ...]  # the curator's names of the systems, distinct
+    # inferred planes, NaN for systems that were refused. [degrees]
     surface_azimuth: NDArray[np.float64]
     surface_tilt: NDArray[np.float64]
+    # inferred capacities, NaN for systems that were refused. [kW]
     dc_capacity_kw: NDArray[np.float64]
+    # public columns such as feeder or ZIP, as texts, ``""`` where blank: which group a system
+    # belongs to is no secret, what its panels are is
     keys: dict[str, NDArray[Any]] = field(default_factory=dict)
+    # the planes of the systems that stand on more than one
     several: FleetPlanes = field(default_factory=FleetPlanes)
+    # which systems follow the sun; none where it is left out
     turning: NDArray[np.bool_] = field(default_factory=_left_out)
+    # which stand on more than one plane, and nothing can tell which; none where it is left out
     untold: NDArray[np.bool_] = field(default_factory=_left_out)
 
     def __post_init__(self) -> None:
@@ -304,22 +286,16 @@ def is_fleet(folder: Path | str) -> bool:
 
 @checked
 def read_fleet(path: Path | str, *, keys: Sequence[str] = ()) -> FleetRows:
-    """Return the rows of a fleet.
+    """Return the rows of a fleet, with public columns beside them.
 
     Systems that were refused stay as rows without values: which of them could not be inferred is
     as private as their readings. Each cell becomes a number, or a missing value where it is none,
     by itself: no other cell has a say in how it is read.
 
-    Parameters
-    ----------
-    path
-        The folder that ``infer_fleet`` wrote, once its run is over: the rows
-        are then those of the table of systems, refused or not, in the order of their names. Or JSON
-        as ``sunveil infer --json`` writes it. Or a CSV or Parquet table with ``system_id``,
-        ``surface_azimuth``, ``surface_tilt``, ``dc_capacity_kw`` and the key columns. JSON
-        and Parquet tables may have ``planes``, ``tracker`` and ``flags``; a folder has them.
-    keys
-        Public columns to read beside them.
+    A folder that ``infer_fleet`` wrote has the rows of the table of systems, refused or not, in the
+    order of their names; JSON is as ``sunveil infer --json`` writes it; a CSV or Parquet table has
+    ``system_id``, ``surface_azimuth``, ``surface_tilt`` and ``dc_capacity_kw``. JSON and Parquet
+    tables may have ``planes``, ``tracker`` and ``flags``.
 
     Privacy
     -------

@@ -78,7 +78,6 @@ class Fleet(ABC):
     """Systems whose readings were opened, and are read part by part: private."""
 
     names: Sequence[str]  # of all systems that are said to be there, with readings or without
-    sites: Sequence[Site]  # the places of the weather cells
     cells: NDArray[np.int32]  # the number of each system's weather cell
     cleaning: Cleaning
     weather: str | Weather  # where the public weather comes from
@@ -87,6 +86,11 @@ class Fleet(ABC):
 
     def __repr__(self) -> str:
         return f"{type(self).__name__}({len(self.names)} systems, private)"
+
+    @property
+    @abstractmethod
+    def sites(self) -> Sequence[Site]:
+        """The places of the weather cells."""
 
     @abstractmethod
     def refused(self) -> list[RefusedSystem]:
@@ -119,16 +123,9 @@ class Fleet(ABC):
 
     def in_memory(self) -> FleetInMemory:
         """Return the fleet with all its records read."""
-        found = [each for part in self.parts for each in self.records(part)]
-        return FleetInMemory(
-            self.names,
-            self.sites,
-            self.cells,
-            [*self.refused(), *found],
-            self.cleaning,
-            weather=self.weather,
-            server=self.server,
-        )
+        every = [each for part in self.parts for each in self.records(part)]
+        found, given = [*self.refused(), *every], (self.cleaning, self.weather, self.server)
+        return FleetInMemory(self.names, self.sites, self.cells, found, *given)
 
 
 class FleetInMemory(Fleet):
@@ -141,14 +138,18 @@ class FleetInMemory(Fleet):
         cells: NDArray[np.int32],
         found: Sequence[HeldRecord | RefusedSystem],
         cleaning: Cleaning,
-        *,
-        weather: str | Weather = "clearsky",
-        server: Mapping[str, Any] | None = None,
+        weather: str | Weather,
+        server: Mapping[str, Any],
     ) -> None:
-        self.names, self.sites, self.cells, self.cleaning = names, sites, cells, cleaning
-        self.weather, self.server = weather, server or {}
+        self.names, self.cells, self.cleaning = names, cells, cleaning
+        self.weather, self.server = weather, server
         self.parts = (Part(0, (), systems=len(names)),)
-        self._found = found
+        self._sites, self._found = sites, found
+
+    @property
+    def sites(self) -> Sequence[Site]:
+        """The places of the weather cells."""
+        return self._sites
 
     def refused(self) -> list[RefusedSystem]:
         """Return what is refused: all of it is known."""
@@ -180,10 +181,15 @@ class FleetOfFiles(Fleet):
         self.context = context  # the table of systems, their cells and clocks
         self.plan = plan  # the parts; None in a worker, which is sent its part
         self.settings = settings or {}  # as run.json has them
-        self.names, self.sites, self.cells = context.names, context.weather_sites, context.cells.of
+        self.names, self.cells = context.names, context.cells.of
         self.cleaning, self.weather = Cleaning(job.reading.cleaning), job.weather
         self.server = dict(job.server)
         self.parts = () if plan is None else plan.parts
+
+    @property
+    def sites(self) -> Sequence[Site]:
+        """The places of the weather cells."""
+        return self.context.weather_sites
 
     def refused(self) -> list[RefusedSystem]:
         """Return what is refused before any part is read."""
@@ -209,9 +215,7 @@ class FleetOfFiles(Fleet):
         try:
             found = list(_rows(paths, self.context, part))
         except DAMAGE:
-            paths, unread = sound_files(
-                paths, self.context.job.source.columns, low=part.low, high=part.high
-            )
+            paths, unread = self._sound(paths, part)
             yield from unread
             found = list(_rows(paths, self.context, part)) if paths else []
         yield from found
@@ -225,9 +229,7 @@ class FleetOfFiles(Fleet):
         try:
             survey, values = _surveyed(paths, context, part)
         except DAMAGE:
-            paths, unread = sound_files(
-                paths, context.job.source.columns, low=part.low, high=part.high
-            )
+            paths, unread = self._sound(paths, part)
             yield from unread
             survey, values = _surveyed(paths, context, part)
         if survey.unknown_rows:
@@ -399,20 +401,17 @@ def _at_one_site(
         found = list(readings)
         for each in found:
             instance("readings", each, Record, give="records, as a reader of meters returns them")
-        if any(each.cleaning is Cleaning.RECORD for each in readings):
-            cleaning = Cleaning.RECORD
-        elif found:
-            cleaning = Cleaning.EACH
+        whole = any(each.cleaning is Cleaning.RECORD for each in readings)
+        cleaning = Cleaning.RECORD if whole else Cleaning.EACH
     records = [each for each in found if isinstance(each, Record)]
-    refused = [each for each in found if isinstance(each, RefusedSystem)]
+    every: list[HeldRecord | RefusedSystem]
+    every = [each for each in found if isinstance(each, RefusedSystem)]
+    every += [HeldRecord(number, record) for number, record in enumerate(records)]
     names = [record.system_id for record in records]
     if len({key_of(name) for name in names}) != len(names):
         raise ParameterError("a system is named twice; each system is one row of a publication")
-    held = [HeldRecord(number, record) for number, record in enumerate(records)]
     cells = np.zeros(len(names), dtype=np.int32)
-    return FleetInMemory(
-        names, (site,), cells, [*refused, *held], cleaning, weather=weather, server=server
-    )
+    return FleetInMemory(names, (site,), cells, every, cleaning, weather, server or {})
 
 
 def _site_records(

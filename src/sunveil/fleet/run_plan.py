@@ -450,11 +450,7 @@ def _gathered(source: FleetSource, cells: Cells, mark: str, limit: int) -> Fleet
         members = np.flatnonzero(bucket == index)
         parts.append(
             Part(
-                index,
-                (),
-                rows=each * len(members),
-                systems=len(members),
-                cells=cells.keys(members),
+                index, (), rows=each * len(members), systems=len(members), cells=cells.keys(members)
             )
         )
     return FleetPlan(tuple(parts), mark, bucket)

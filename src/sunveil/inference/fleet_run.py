@@ -21,11 +21,7 @@ from sunveil.estimates.inference_options import InferOptions, SystemKeywords
 from sunveil.estimates.read_write import RUN, SUMMARY
 from sunveil.fleet.open import FleetOfFiles, plan_fleet
 from sunveil.fleet.run_context import FleetJob, close_context, keep_context
-from sunveil.fleet.run_plan import (
-    IDENTITY,
-    PART_ROWS,
-    Part,
-)
+from sunveil.fleet.run_plan import IDENTITY, PART_ROWS, Part
 from sunveil.grids import SIZE
 from sunveil.inference.fleet_part import PartResult, finished
 from sunveil.inference.run_summary import as_json, close
@@ -83,16 +79,7 @@ def begin(folder: Path, description: dict[str, Any], *, restart: bool) -> bool:
     return before is not None
 
 
-_OURS = {
-    RUN,
-    SUMMARY,
-    _WORK,
-    ".lock",
-    "estimates",
-    "refused.parquet",
-    PAGE,
-    "README.md",
-}
+_OURS = {RUN, SUMMARY, _WORK, ".lock", "estimates", "refused.parquet", PAGE, "README.md"}
 
 
 def _before(folder: Path) -> dict[str, Any] | None:
@@ -166,7 +153,7 @@ Tell = Callable[[FleetProgress], None]
 
 @dataclass(slots=True)
 class ProgressCounter:
-    """Counts parts and systems as they get done, and tells whoever wants to know."""
+    """Counts parts and systems as they get done, and reports them."""
 
     tell: Tell
     total: int
@@ -213,25 +200,13 @@ ENGINES = ("local", "dask")
 
 @dataclass(frozen=True, slots=True)
 class FleetResult:
-    """What a run came to.
+    """What a run came to."""
 
-    Parameters
-    ----------
-    folder
-        Where it is written.
-    inferred, refused
-        How many systems have an estimate, and how many have a reason instead.
-    parts
-        How many parts the estimates are written in.
-    resumed
-        How many of these an earlier run had done.
-    """
-
-    folder: Path
-    inferred: int
+    folder: Path  # where it is written
+    inferred: int  # how many systems have an estimate, and how many have a reason instead
     refused: int
-    parts: int
-    resumed: int = 0
+    parts: int  # how many parts the estimates are written in
+    resumed: int = 0  # how many of these an earlier run had done
 
     def __post_init__(self) -> None:
         check_fields(self)
@@ -283,13 +258,13 @@ def infer_fleet(
         ``"local"``: processes of this machine. ``"dask"``: those of a Dask scheduler, or of one
         that is started here.
     workers
-        How many parts are worked on at a time; as many as there are processors when left out.
+        How many parts are worked on at a time; the number of processors by default.
     scheduler
         Address of a Dask scheduler that runs already.
     restart
         Throw away what the folder holds of another run.
     server
-        What a server of weather must be told: ``api_key``, ``email``.
+        What a weather server needs: ``api_key``, ``email``.
     tell
         Called with a :class:`~sunveil.inference.fleet_run.FleetProgress` whenever a part is done.
     **options

@@ -19,16 +19,9 @@ from sunveil.engine.plausibility import note_on_unit
 from sunveil.engine.sky_tables import SkyTable
 from sunveil.errors import MeterError, ParameterError, SunveilError
 from sunveil.estimates.columns import objects
-from sunveil.estimates.estimates_table import (
-    Estimate,
-    Estimates,
-    EstimateSource,
-)
+from sunveil.estimates.estimates_table import Estimate, Estimates, EstimateSource
 from sunveil.estimates.inference_options import InferOptions, SystemKeywords
-from sunveil.estimates.planes_and_intervals import (
-    Assumptions,
-    ClockFinding,
-)
+from sunveil.estimates.planes_and_intervals import Assumptions, ClockFinding
 from sunveil.fleet.blocks import Block, grid_of, iter_own_blocks, on_grid
 from sunveil.inference.fleet_part import SiteSkies, as_refusal, by_paper, infer_systems
 from sunveil.meters.dataframes import frame_of, record_of, systems_of_frame
@@ -38,8 +31,6 @@ from sunveil.meters.time_steps import clock_elsewhere
 from sunveil.site import Site, SkyModel
 
 if TYPE_CHECKING:
-    import pandas as pd
-
     from sunveil.meters.dataframes import ReadingsLike
     from sunveil.weather.cache import WeatherCache
     from sunveil.weather.weather_data import Weather
@@ -129,7 +120,7 @@ def infer(
     latitude, longitude
         The place as numbers instead; north and east positive. [degrees]
     altitude
-        Height above the sea; looked up when left out. [m]
+        Height above the sea; looked up by default. [m]
     times
         The time of each reading of an array.
     weather
@@ -172,7 +163,7 @@ def infer_frame(
 ) -> Estimates:
     """Infer every system of a frame of one place, in the order of the systems' names.
 
-    Every system stands alone: one that cannot be inferred is told in ``refused`` with its reason,
+    Every system stands alone: one that cannot be inferred is in ``refused`` with its reason,
     and the others' estimates are the same. A bar shows how far it is, on a terminal or in a
     notebook.
 
@@ -232,12 +223,7 @@ def infer_record(
     """
     instance("record", record, Record, give="a Record, as sunveil.read_meters returns it")
     if options is not None:
-        instance(
-            "options",
-            options,
-            InferOptions,
-            give="InferOptions",
-        )
+        instance("options", options, InferOptions, give="InferOptions")
     skies = SiteSkies.under(weather, cache=cache)
     return _given(next(infer_records([record], skies, options=options)))
 
@@ -322,7 +308,7 @@ def separate_record(record: Record, skies: SiteSkies, estimate: Estimate) -> pd.
 def separate_repaired(
     fixed: Record, skies: SiteSkies, estimate: Estimate
 ) -> tuple[SkyTable, Separated]:
-    """Return the sky over a record on the clock that was found, and what was told apart there."""
+    """Return the sky over a record on the clock that was found, and what was separated there."""
     grid = grid_of(fixed)
     sky = skies.over(grid)
     assumed = estimate.assumptions

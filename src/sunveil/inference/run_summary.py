@@ -83,8 +83,7 @@ def _with_keys(refused: pa.Table, systems: SystemTable) -> pa.Table:
     rows = np.array(found, dtype=np.int64)
     for key in systems.keys.column_names:
         both = pa.chunked_array(
-            [*systems.keys[key].chunks, *systems.refused_keys[key].chunks],
-            systems.keys[key].type,
+            [*systems.keys[key].chunks, *systems.refused_keys[key].chunks], systems.keys[key].type
         )
         refused = refused.append_column(key, both.take(pa.array(rows, mask=rows < 0)))
     return refused.append_column(IN_SYSTEMS, pa.array(rows >= 0))
@@ -113,11 +112,11 @@ def _unseen(
     for name in (name for name in context.names if name not in seen):
         if name in own or common:
             reason = own.get(name) or common[0] + more
-            told = f"system {name} has no readings that can be read: {reason}"
-            refused.append(RefusedSystem(name, "unreadable", told))
+            message = f"system {name} has no readings that can be read: {reason}"
+            refused.append(RefusedSystem(name, "unreadable", message))
         else:
-            told = f"system {name} has no readings in the fleet; check its name in both"
-            refused.append(RefusedSystem(name, "no readings", told))
+            message = f"system {name} has no readings in the fleet; check its name in both"
+            refused.append(RefusedSystem(name, "no readings", message))
     return refused
 
 
@@ -172,7 +171,7 @@ def _summary(
 
 
 def plane_kinds(estimates: pa.Table) -> dict[str, NDArray[np.bool_]]:
-    """Return which systems stand on one plane, on two, turn, or are none that can be told."""
+    """Return which systems stand on one plane, on two, turn, or cannot be resolved."""
     several = pc.greater(pc.list_value_length(estimates["planes"]), 1)
     two = np.asarray(several.to_numpy(), dtype=bool)
     tracker = trackers_of_column(estimates["tracker"])

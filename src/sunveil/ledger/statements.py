@@ -46,11 +46,7 @@ from sunveil.privacy.guarantees import from_nano, to_nano
 
 
 def household_spending(
-    connection: Connection,
-    row: Row[Any],
-    systems: Sequence[str] | None = None,
-    *,
-    squared: bool,
+    connection: Connection, row: Row[Any], systems: Sequence[str] | None = None, *, squared: bool
 ) -> HouseholdSpending:
     """Return what the households of a dataset have spent, there and elsewhere."""
     concerned = select(members.c.household).where(members.c.dataset_id == row.id)

@@ -34,24 +34,9 @@ from sunveil.meters.vocabulary import fold
 
 
 def from_pandas(
-    power: pd.Series[Any],
-    *,
-    system_id: str = "system",
-    **options: Unpack[MeterKeywords],
+    power: pd.Series[Any], *, system_id: str = "system", **options: Unpack[MeterKeywords]
 ) -> Record:
-    """Make a record of a series indexed by time.
-
-    Parameters
-    ----------
-    power
-        Readings indexed by time, with a time zone, or without one and with ``timezone``. [unit]
-    system_id
-        The name of the system.
-    **options
-        Options of :class:`MeterOptions`. Without ``power_unit``, the name of the series must say
-        it (``"power_kw"``), or the readings must be impossible in W or in kW; for releases only
-        the name counts.
-    """
+    """Make a record of a series indexed by time."""
     instance("power", power, pd.Series, give="a pandas Series of readings indexed by time")
     return _record(power, str(system_id), options_of(MeterOptions, options))
 
@@ -104,24 +89,16 @@ def _unit(
 
 @checked
 def records_from_frame(
+    # columns found by their usual names or by ``options``; without a column of systems the
+    # frame is one system, and an index of times serves where no column does
     frame: pd.DataFrame,
     options: MeterOptions | None = None,
     *,
+    # A list to which systems that cannot be used are added; without one, the first of them
+    # raises its reason
     refused: list[RefusedSystem] | None = None,
 ) -> list[Record]:
-    """Make records of a frame: a system, a time and a reading in each row, or a day of readings.
-
-    Parameters
-    ----------
-    frame
-        Columns found by their usual names or by ``options``; without a column of systems the
-        frame is one system, and an index of times serves where no column does.
-    options
-        How to read it.
-    refused
-        A list to which systems that cannot be used are added; without one, the first of them
-        raises its reason.
-    """
+    """Make records of a frame: a system, a time and a reading in each row, or a day of readings."""
     if refused is not None:
         instance("refused", refused, list, give="a list, to which refusals are added")
     return only_records(
@@ -367,13 +344,7 @@ def _from_arrow(readings: Any, times: Any) -> pd.Series[Any]:
 
 
 def frame_of(readings: Any) -> pd.DataFrame:
-    """Return a frame of pandas, or of anything that speaks Arrow, as pandas' own.
-
-    Parameters
-    ----------
-    readings
-        The frame.
-    """
+    """Return a frame of pandas, or of anything that speaks Arrow, as pandas' own."""
     if isinstance(readings, pd.DataFrame):
         return readings
     if hasattr(readings, "__arrow_c_stream__") and not isinstance(readings, pd.Series):

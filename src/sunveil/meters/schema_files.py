@@ -96,15 +96,7 @@ def read_schema(path: str | Path) -> dict[str, Any]:
 
 
 def options_from(schema: Schema | None, **given: Any) -> MeterOptions:
-    """Return options from a schema and from what is given beside it, which wins.
-
-    Parameters
-    ----------
-    schema
-        A schema file, or what :func:`read_schema` returned; None for none.
-    **given
-        Fields of :class:`MeterOptions`.
-    """
+    """Return options from a schema and from what is given beside it, which wins."""
     return options_of(MeterOptions, {**_fields(schema), **given})
 
 
@@ -142,21 +134,8 @@ def schema_text(
 ) -> str:
     """Return a schema file that declares some options, each with a comment for the curator.
 
-    Parameters
-    ----------
-    options
-        How a file is written. What is None is left out.
-    origins
-        For each field where its value is from: ``declared``, ``header``, ``format``, ``stamps``,
-        ``readings`` or ``default``. Those from readings, and those assumed, are marked with
-        :data:`CHECK`. Where a field is not in it, a value that is not the default was declared.
-    about
-        What the first line says it is of, such as the name of the file and its format.
-
-    Privacy
-    -------
-    None: it is the curator's. What was proposed from readings is public only once the curator
-    knows it from elsewhere.
+    Values from readings (by ``origins``) and assumed ones are marked: the file is the curator's,
+    and what was proposed from readings is public only once the curator knows it from elsewhere.
     """
     known = {name: _origin(name, options) for name in SCHEMA_FIELDS} | dict(origins or {})
     lines = [f"# How a meter file is written{about and f': {_one_line(about)}'}."]

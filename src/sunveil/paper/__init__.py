@@ -39,15 +39,8 @@ if TYPE_CHECKING:
     from sunveil.paper.dpbo import DPBO
     from sunveil.paper.fit import fit_paper
 
-__all__ = [
-    "DPBO",
-    "fit_paper",
-]
+__all__ = ["DPBO", "fit_paper"]
 
 __getattr__ = lazy_names(
-    __name__,
-    {
-        "sunveil.paper.dpbo": ("DPBO",),
-        "sunveil.paper.fit": ("fit_paper",),
-    },
+    __name__, {"sunveil.paper.dpbo": ("DPBO",), "sunveil.paper.fit": ("fit_paper",)}
 )

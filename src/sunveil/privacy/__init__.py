@@ -34,10 +34,7 @@ __all__ = [
 __getattr__ = lazy_names(
     __name__,
     {
-        "sunveil.privacy.discrete_noise": (
-            "DiscreteGaussian",
-            "DiscreteLaplace",
-        ),
+        "sunveil.privacy.discrete_noise": ("DiscreteGaussian", "DiscreteLaplace"),
         "sunveil.privacy.guarantees": (
             "ConcentratedGuarantee",
             "ConditionalGuarantee",
@@ -46,9 +43,6 @@ __getattr__ = lazy_names(
             "Readings",
             "System",
         ),
-        "sunveil.privacy.mechanisms": (
-            "PermuteAndFlip",
-            "Score",
-        ),
+        "sunveil.privacy.mechanisms": ("PermuteAndFlip", "Score"),
     },
 )

@@ -103,10 +103,7 @@ class ExactFinding:
 
 
 def audit_exact(
-    mechanism: Mechanism[Input],
-    pairs: Iterable[tuple[Input, Input]],
-    *,
-    name: str | None = None,
+    mechanism: Mechanism[Input], pairs: Iterable[tuple[Input, Input]], *, name: str | None = None
 ) -> ExactFinding:
     """Return the largest privacy loss of a mechanism over pairs of neighbours."""
     claim: Any = None

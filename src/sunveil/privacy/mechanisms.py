@@ -73,21 +73,11 @@ class Score:
 
 @dataclass(frozen=True, slots=True)
 class Axis:
-    """One public dimension of candidates.
+    """One public dimension of candidates."""
 
-    Parameters
-    ----------
-    size
-        How many values it has.
-    step
-        Distance between neighbouring values, in its own unit.
-    wraps
-        Whether the last value is next to the first.
-    """
-
-    size: int
-    step: float = 1.0
-    wraps: bool = False
+    size: int  # how many values it has
+    step: float = 1.0  # distance between neighbouring values, in its own unit
+    wraps: bool = False  # whether the last value is next to the first
 
     def __post_init__(self) -> None:
         check_fields(self)
@@ -101,17 +91,10 @@ class Placement:
 
     Any function of the record may have placed it: neighbours, which replace the whole record, may
     be placed anywhere.
-
-    Parameters
-    ----------
-    place
-        The position along each axis.
-    axes
-        The axes.
     """
 
-    place: tuple[int, ...]
-    axes: tuple[Axis, ...]
+    place: tuple[int, ...]  # the position along each axis
+    axes: tuple[Axis, ...]  # the axes
 
     def __post_init__(self) -> None:
         check_fields(self)
@@ -329,11 +312,6 @@ class Selection(ABC):
 @dataclass(frozen=True, slots=True)
 class Exponential(Selection):
     """The exponential mechanism: Pr[i] ∝ exp(ε level_i / 2Δ), without the 2 for one-sided scores.
-
-    Parameters
-    ----------
-    epsilon
-        Cost of one draw.
 
     Privacy
     -------

@@ -33,23 +33,14 @@ _PLACES = 5
 class Window:
     """Draw a candidate near a placement, e^ε times as likely inside its window as outside.
 
-    Parameters
-    ----------
-    epsilon
-        What one draw costs.
-    axes
-        The public axes of the candidates.
-    inside
-        How many candidates the window holds, chosen without looking at any record.
-
     Privacy
     -------
     Pure ε-DP for the whole record. Proof: ``docs/proofs/window.md``.
     """
 
-    epsilon: float
-    axes: tuple[Axis, ...]
-    inside: int
+    epsilon: float  # what one draw costs
+    axes: tuple[Axis, ...]  # the public axes of the candidates
+    inside: int  # how many candidates the window holds, chosen without looking at any record
 
     def __post_init__(self) -> None:
         check_fields(self)
@@ -110,13 +101,7 @@ class Window:
 
     @checked
     def expected_errors(self, priors: Sequence[Array] | None = None) -> tuple[float, ...]:
-        """Return the expected error along each axis, over records placed by public priors.
-
-        Parameters
-        ----------
-        priors
-            Weights of the values of each axis; equal if None.
-        """
+        """Return the expected error along each axis, over records placed by public priors."""
         gain = math.expm1(self.epsilon - SLACK)
         found = np.zeros(len(self.axes))
         for place, weight in _places(self.axes, _checked(self.axes, priors)):
@@ -142,15 +127,6 @@ def best_window(
 
     The error is the mean over the axes of the expected error along each, as a share of what a
     uniformly random answer would give.
-
-    Parameters
-    ----------
-    epsilon
-        What one draw costs.
-    axes
-        The candidates.
-    priors
-        Public weights of the values of each axis; equal if None.
     """
     check_release_epsilon(epsilon)
     if not axes:

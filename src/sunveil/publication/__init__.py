@@ -10,11 +10,7 @@ if TYPE_CHECKING:
     from sunveil.publication.publication_folder import read_publication, write_publication
     from sunveil.publication.published_tables import Publication
 
-__all__ = [
-    "Publication",
-    "read_publication",
-    "write_publication",
-]
+__all__ = ["Publication", "read_publication", "write_publication"]
 
 __getattr__ = lazy_names(
     __name__,

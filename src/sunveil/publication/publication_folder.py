@@ -107,10 +107,7 @@ KINDS = {"string": "string", "integer": "Int64", "number": "Float64", "array": "
 # Lists are of planes. CSV has no lists: a flat table beside it has a row for each.
 PLANES_TYPE = "STRUCT(surface_azimuth DOUBLE, surface_tilt DOUBLE, share DOUBLE)[]"
 
-MEDIA = {
-    "csv": "text/csv",
-    "parquet": "application/vnd.apache.parquet",
-}
+MEDIA = {"csv": "text/csv", "parquet": "application/vnd.apache.parquet"}
 
 _NAME = re.compile(r"[a-z0-9][a-z0-9._-]*")
 

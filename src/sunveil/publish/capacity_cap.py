@@ -59,21 +59,11 @@ def _relative_deviation(spending: Spending) -> float:
 
 @dataclass(frozen=True, slots=True)
 class ClipRule:
-    """How the clip of a fleet's totals is chosen: public.
+    """How the clip of a fleet's totals is chosen: public."""
 
-    Parameters
-    ----------
-    rungs
-        The clips to choose from. [kW]
-    spending
-        What the choice and the totals cost together.
-    systems
-        How many systems the fleet has.
-    """
-
-    rungs: tuple[float, ...]
-    spending: Spending
-    systems: int
+    rungs: tuple[float, ...]  # the clips to choose from. [kW]
+    spending: Spending  # what the choice and the totals cost together
+    systems: int  # how many systems the fleet has
 
     def __post_init__(self) -> None:
         check_fields(self)

@@ -257,15 +257,6 @@ def fleet_tables(
 ) -> Publication:
     """Draw the tables of a fleet; nothing is recorded.
 
-    Parameters
-    ----------
-    rows
-        The fleet: private.
-    choices
-        The public choices.
-    concentrated
-        Whether ε means ρ = ε²/2, and noise is Gaussian, as under a promise with δ.
-
     Privacy
     -------
     Neighbours replace the inferred values of one system; the size of each group is public.
@@ -350,14 +341,7 @@ def expected_tables(
     """Return the cost of each table and the error of its values; looks at no row.
 
     All bins of a table of counts have the same error, in every group: groups are disjoint, and
-    each has the whole ε.
-
-    Parameters
-    ----------
-    choices, concentrated
-        As for :func:`fleet_tables`.
-    systems
-        Number of systems of the fleet, for the errors of totals; 300 where it is not known.
+    each has the whole ε. Where the number of systems is not known, it is taken to be 300.
     """
     clip_kw, largest_kw = choices.clip_kw, choices.largest_kw
     groups = len(check_keys(choices.key, choices.keys))

@@ -10,10 +10,7 @@ if TYPE_CHECKING:
     from sunveil.releases.release_answer import Release
     from sunveil.releases.release_choices import Choices
 
-__all__ = [
-    "Choices",
-    "Release",
-]
+__all__ = ["Choices", "Release"]
 
 __getattr__ = lazy_names(
     __name__,

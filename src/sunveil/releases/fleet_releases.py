@@ -47,22 +47,12 @@ OnProgress = Callable[[int, int], None]
 
 @dataclass(frozen=True, slots=True)
 class ReleaseTerms:
-    """What is asked of every system; :meth:`of` refuses what cannot be asked.
+    """What is asked of every system; :meth:`of` refuses what cannot be asked."""
 
-    Parameters
-    ----------
-    unit, epsilon
-        What each release protects, and what it costs.
-    mechanism
-        The name under which the mechanism is charged.
-    choices
-        The public choices.
-    """
-
-    unit: Unit
+    unit: Unit  # what each release protects, and what it costs
     epsilon: float
-    mechanism: str
-    choices: Choices
+    mechanism: str  # the name under which the mechanism is charged
+    choices: Choices  # the public choices
 
     def __post_init__(self) -> None:
         check_fields(self)
@@ -71,27 +61,17 @@ class ReleaseTerms:
     @checked
     def of(
         cls,
-        unit: Unit,
+        unit: Unit,  # what each release protects, and what it costs
         epsilon: float,
         *,
+        # ``default``, ``exponential`` or ``permute-and-flip``
         mechanism: Mechanism | str = Mechanism.DEFAULT,
-        choices: Choices | None = None,
+        choices: Choices | None = None,  # the public choices; the defaults if None
+        # what the releases are charged to. Under one with a δ the default is the exponential
+        # mechanism, which costs a quarter of permute-and-flip there.
         promise: Promise | None = None,
     ) -> ReleaseTerms:
-        """Return the terms of releases.
-
-        Parameters
-        ----------
-        unit, epsilon
-            What each release protects, and what it costs.
-        mechanism
-            ``default``, ``exponential`` or ``permute-and-flip``.
-        choices
-            The public choices; the defaults if None.
-        promise
-            What the releases are charged to. Under one with a δ the default is the exponential
-            mechanism, which costs a quarter of permute-and-flip there.
-        """
+        """Return the terms of releases."""
         check_release_epsilon(epsilon)
         concentrated = promise is not None and promise.delta > 0.0
         if mechanism == Mechanism.DEFAULT and concentrated and not isinstance(unit, System):
@@ -455,10 +435,7 @@ def score_part(
     def one(name: str, frame: ReleaseFrame, member: Member, record: Record) -> ScoredSystem:
         # by the member's own days, so that no other system's change how its days vote
         own = frame.resolved(
-            terms.unit,
-            terms.epsilon,
-            differenced=member.differenced,
-            time_grid=member.time_grid,
+            terms.unit, terms.epsilon, differenced=member.differenced, time_grid=member.time_grid
         )
         return name, own, score_record(own, record, terms.unit)
 
@@ -499,22 +476,11 @@ class SystemsToRelease:
         cls,
         fleet: Fleet,
         *,
-        workers: int | None = None,
+        workers: int | None = None,  # scores made at a time; the number of processors if None
         cache: WeatherCache | None = None,
-        on_progress: OnProgress = ignore_progress,
+        on_progress: OnProgress = ignore_progress,  # called with how many systems are looked at
     ) -> SystemsToRelease:
-        """Look through a fleet.
-
-        Parameters
-        ----------
-        fleet
-            What :func:`~sunveil.open_fleet` opened with ``cleaning="each"``.
-        workers
-            Number of scores made at a time; the number of processors if None.
-        cache
-            Where weather is kept.
-        on_progress
-            Called with how many systems have been looked at, and of how many.
+        """Look through a fleet that was opened with ``cleaning="each"``.
 
         Privacy
         -------
@@ -606,15 +572,6 @@ def release_systems(
     """Release every system once, in an order that says nothing about them.
 
     Nothing is recorded: each call is a release of its own, and releases of one system add up.
-
-    Parameters
-    ----------
-    systems
-        The systems, of files or in memory.
-    terms
-        What is asked of every system.
-    on_progress
-        Called with the numbers of systems drawn and of all systems.
 
     Privacy
     -------

@@ -203,15 +203,6 @@ def _choices(frame: ReleaseFrame) -> NetChoices:
 def reading_score(frame: ReleaseFrame, record: Record, k: int = 1) -> Score:
     """Return how many readings agree with every candidate.
 
-    Parameters
-    ----------
-    frame
-        The public frame.
-    record
-        The readings.
-    k
-        How many readings neighbours differ in.
-
     Privacy
     -------
     Neighbours differ in ``k`` readings; each moves any count by at most one, so the sensitivity is
@@ -228,15 +219,6 @@ def reading_score(frame: ReleaseFrame, record: Record, k: int = 1) -> Score:
 @checked
 def day_score(frame: ReleaseFrame, record: Record, k: int = 1) -> Score:
     """Return how many votes every candidate has from the record's days.
-
-    Parameters
-    ----------
-    frame
-        The public frame, resolved for the release.
-    record
-        The readings.
-    k
-        How many days neighbours differ in.
 
     Privacy
     -------

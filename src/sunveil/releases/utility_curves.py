@@ -14,13 +14,7 @@ from sunveil.meters.dataframes import from_pandas
 from sunveil.meters.record import Record
 from sunveil.paper.dpbo import DELTA, DPBO, posterior
 from sunveil.paper.fit import paper_grid
-from sunveil.privacy.guarantees import (
-    Days,
-    Readings,
-    System,
-    Unit,
-    check_release_epsilon,
-)
+from sunveil.privacy.guarantees import Days, Readings, System, Unit, check_release_epsilon
 from sunveil.releases.candidate_frame import ReleaseFrame, frame_of
 from sunveil.releases.expected_errors import Law, azimuth_errors, release_laws
 from sunveil.releases.release_choices import Choices
@@ -81,13 +75,6 @@ def utility_curves(
     systems: Sequence[KnownSystem], epsilons: Sequence[float] = EPSILONS
 ) -> list[Curve]:
     """Return the expected errors of every unit and mechanism, averaged over systems.
-
-    Parameters
-    ----------
-    systems
-        The systems.
-    epsilons
-        Where to compute them.
 
     Privacy
     -------

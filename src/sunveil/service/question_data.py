@@ -256,11 +256,7 @@ HOME_KW = 5.0
 
 
 def table_errors(
-    found: tuple[Expected, ...],
-    choices: TableChoices,
-    *,
-    systems: int | None,
-    concentrated: bool,
+    found: tuple[Expected, ...], choices: TableChoices, *, systems: int | None, concentrated: bool
 ) -> tuple[ExpectedError, ...]:
     """Return the errors of a fleet's tables with what each is judged by."""
     group = None if systems is None else systems / len(choices.keys or ("all",))

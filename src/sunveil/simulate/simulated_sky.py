@@ -101,12 +101,7 @@ def map_turbidity(site: Site, year: int, *, days: int) -> Array:
 
 
 def draw_turbidity(
-    site: Site,
-    year: int,
-    *,
-    rng: np.random.Generator,
-    calendar: SolarCalendar,
-    traits: SkyTraits,
+    site: Site, year: int, *, rng: np.random.Generator, calendar: SolarCalendar, traits: SkyTraits
 ) -> Array:
     """Return the Linke turbidity of each local day: maps, a site's factor, season and weather."""
     climatology = map_turbidity(site, year, days=calendar.days)
@@ -306,11 +301,7 @@ def simulate_satellite(
 
 
 def smear_clouds(
-    rng: np.random.Generator,
-    clear_index: Array,
-    *,
-    step_minutes: float,
-    errors: SatelliteErrors,
+    rng: np.random.Generator, clear_index: Array, *, step_minutes: float, errors: SatelliteErrors
 ) -> Array:
     """Return the clear-sky index as seen through pixels of some kilometres."""
     # Clouds are smeared over 30 to 60 minutes, a width of the site, and misplaced; their depth is
@@ -363,30 +354,14 @@ def simulate_sky(
     year: int,
     *,
     seed: int,
-    step_minutes: int = 5,
+    step_minutes: int = 5,  # spacing of the true sky; must divide an hour. [minutes]
+    # spacing of the satellite's snapshots; must divide an hour. [minutes]
     satellite_minutes: int = 30,
-    errors: SatelliteErrors | None = None,
+    errors: SatelliteErrors | None = None,  # how wrong the satellite is. Default: the usual errors.
+    # fraction of days that are clear. Default: drawn between 0.25 and 0.75.
     clear_days: float | None = None,
 ) -> SimulatedSky:
-    """Return a year of sky over a site, true and as seen from space.
-
-    Parameters
-    ----------
-    site
-        Where.
-    year
-        Calendar year, in UTC.
-    seed
-        The same seed gives the same sky.
-    step_minutes
-        Spacing of the true sky; must divide an hour. [minutes]
-    satellite_minutes
-        Spacing of the satellite's snapshots; must divide an hour. [minutes]
-    errors
-        How wrong the satellite is. Default: the usual errors.
-    clear_days
-        Fraction of days that are clear. Default: drawn between 0.25 and 0.75.
-    """
+    """Return a year of sky over a site, true and as seen from space."""
     if satellite_minutes < 1 or 60 % satellite_minutes:
         raise ParameterError(f"satellite_minutes must divide an hour, not {satellite_minutes}")
     sky = simulate_true_sky(site, year, seed=seed, step_minutes=step_minutes, clear_days=clear_days)

@@ -43,12 +43,12 @@ def _e_redes(
     )
 
 
-def _dutch(header: str, line: Callable[[Reading], str]) -> Writer:
-    return text("meter.csv", "munich", 15, header, line, **_user(AMSTERDAM, DECIMAL, net=True))
+def _dutch(lines: str) -> Writer:
+    return text("meter.csv", "munich", 15, lines, **_user(AMSTERDAM, DECIMAL, net=True))
 
 
-def _german(header: str, line: Callable[[Reading], str], net: bool = False, **told: str) -> Writer:
-    return text("netz.csv", "munich", 15, header, line, **_user(BERLIN, DECIMAL | told, net=net))
+def _german(lines: str, *line: Callable[[Reading], str], net: bool = False, **told: str) -> Writer:
+    return text("netz.csv", "munich", 15, lines, *line, **_user(BERLIN, DECIMAL | told, net=net))
 
 
 def _balance(r: Reading) -> str:
@@ -93,29 +93,25 @@ EXPORTS = {
     ),
     "liander": _dutch(
         "EAN;Datum en tijd van;Datum en tijd tot;Levering laag (kWh);Levering normaal (kWh);"
-        "Teruglevering laag (kWh);Teruglevering normaal (kWh)",
-        lambda r: (
-            f"8716;{r.t:%d-%m-%Y %H:%M};{r.end:%d-%m-%Y %H:%M};0,0;{comma(r.taken / 4, 4)};"
-            f"{comma(r.given / 4, 4)};0,0"
-        ),
+        "Teruglevering laag (kWh);Teruglevering normaal (kWh)\n"
+        "8716;{t:%d-%m-%Y %H:%M};{end:%d-%m-%Y %H:%M};0,0;{taken_kwh:.4c};{given_kwh:.4c};0,0",
     ),
     # what is given to the grid may have a minus
     "slimmemeterportal": _dutch(
         "Tijdstip;levering normaaltarief [kWh];levering laagtarief [kWh];"
-        "teruglevering normaaltarief [kWh];teruglevering laagtarief [kWh]",
-        lambda r: (
-            f"{r.t:%Y-%m-%d %H:%M:%S};{comma(r.taken / 4, 4)};0,0;{comma(-r.given / 4, 4)};0,0"
-        ),
+        "teruglevering normaaltarief [kWh];teruglevering laagtarief [kWh]\n"
+        "{t:%Y-%m-%d %H:%M:%S};{taken_kwh:.4c};0,0;-{given_kwh:.4c};0,0",
     ),
     "nextenergy": text(
         *("nextenergy.csv", "munich", 60),
-        "Datum,Uur,Verbruik (kWh),Teruglevering (kWh),Prijs (EUR/kWh)",
-        lambda r: f"{r.t:%d-%m-%Y},{r.t.hour},{r.taken:.4f},{r.given:.4f},0.2",
+        "Datum,Uur,Verbruik (kWh),Teruglevering (kWh),Prijs (EUR/kWh)\n"
+        "{t:%d-%m-%Y},{hour},{taken:.4f},{given:.4f},0.2",
         **_user(AMSTERDAM, net=True),
     ),
     "energie-manager": text(
-        *("em.csv", "munich", 60, 'Datum/Tijd;"Opwek (kWh)";"Verbruik (kWh)";"Levering (kWh)"'),
-        lambda r: f"{r.t:%d-%m-%Y %H:%M};{comma(r.kw, 4)};{comma(r.load, 4)};{comma(r.given, 4)}",
+        *("em.csv", "munich", 60),
+        'Datum/Tijd;"Opwek (kWh)";"Verbruik (kWh)";"Levering (kWh)"\n'
+        "{t:%d-%m-%Y %H:%M};{kw:.4c};{load:.4c};{given:.4c}",
         **_user(AMSTERDAM, DECIMAL),
     ),
     "e-redes": _e_redes(
@@ -143,22 +139,21 @@ EXPORTS = {
     "enedis": text(
         *("courbe.csv", "munich", 15),
         "Identifiant PRM;Date de debut;Date de fin;Grandeur metier;Unite;Pas en minutes\n"
-        "12345678901234;20/06/2024;24/06/2024;Production;W;15\nHorodate;Valeur",
-        lambda r: f"{r.t.isoformat()};{r.w:.0f}",
+        "12345678901234;20/06/2024;24/06/2024;Production;W;15\nHorodate;Valeur\n{iso};{w:.0f}",
         **_user(BERLIN, DECIMAL, zone=False),
     ),
     "grid operator, from and to": _german(
-        "Datum von;Datum bis;Wert (kWh);Status",
-        lambda r: f"{r.t:%d.%m.%Y %H:%M};{r.end:%d.%m.%Y %H:%M};{comma(r.kwh, 4)};W",
+        "Datum von;Datum bis;Wert (kWh);Status\n"
+        "{t:%d.%m.%Y %H:%M};{end:%d.%m.%Y %H:%M};{kwh:.4c};W",
     ),
     "grid operator, unit above the header": _german(
-        "Zählpunkt;DE000123\nEinheit;kWh\nDatum;Uhrzeit von;Uhrzeit bis;Wert",
-        lambda r: f"{r.t:%d.%m.%Y;%H:%M};{r.end:%H:%M};{comma(r.kwh, 4)}",
+        "Zählpunkt;DE000123\nEinheit;kWh\nDatum;Uhrzeit von;Uhrzeit bis;Wert\n"
+        "{t:%d.%m.%Y;%H:%M};{end:%H:%M};{kwh:.4c}",
     ),
     # the number of a register may name the energy of each interval
     "grid operator, numbers of registers": _german(
-        "Messzeitpunkt;Bezug (1.8.0) [kWh];Lieferung (2.8.0) [kWh]",
-        lambda r: f"{r.t:%d.%m.%Y %H:%M};{comma(r.taken / 4, 4)};{comma(r.given / 4, 4)}",
+        "Messzeitpunkt;Bezug (1.8.0) [kWh];Lieferung (2.8.0) [kWh]\n"
+        "{t:%d.%m.%Y %H:%M};{taken_kwh:.4c};{given_kwh:.4c}",
         net=True,
         register="no",
     ),
@@ -171,8 +166,8 @@ EXPORTS = {
         "Zeit;Leistung (kW)", lambda r: f"{r.t:%d.%m.%Y %H:%M} CEST+0200;{comma(r.kw, 4)}"
     ),
     "as C writes times": text(
-        *("log.csv", "munich", 15, "Timestamp,Power (kW)"),
-        lambda r: f"{r.t:%a %b %d %H:%M:%S} CEST {r.t:%Y},{r.kw:.4f}",
+        *("log.csv", "munich", 15),
+        "Timestamp,Power (kW)\n{t:%a %b %d %H:%M:%S} CEST {t:%Y},{kw:.4f}",
         **_user(BERLIN, zone=False),
     ),
     "huawei": book(
@@ -205,8 +200,8 @@ EXPORTS = {
         **having(clock=AMSTERDAM, zone=True, options={"label": "start"}),
     ),
     "tibber": text(
-        *("tibber.csv", "munich", 60, "From;To;Production;ProductionUnit;UnitPrice"),
-        lambda r: f"{r.t.isoformat()};{r.end.isoformat()};{comma(r.kwh, 4)};kWh;0,2000",
+        *("tibber.csv", "munich", 60),
+        "From;To;Production;ProductionUnit;UnitPrice\n{iso};{end_iso};{kwh:.4c};kWh;0,2000",
         **_user(MADRID, {**DECIMAL, "power_unit": "kWh"}, zone=False),
     ),
     "tibber, JSON": answer(
@@ -230,8 +225,7 @@ EXPORTS = {
         **having(net=True, label_said=True, coverage=0.95),
     ),
     "home assistant, statistics": text(
-        *("statistics.csv", "munich", 60, "start,change"),
-        lambda r: f"{r.t:%Y-%m-%dT%H:%M:%SZ},{r.kwh:.3f}",
+        *("statistics.csv", "munich", 60, "start,change\n{t:%Y-%m-%dT%H:%M:%SZ},{kwh:.3f}"),
         **_user("UTC", zone=False, options={"power_column": "change", "power_unit": "kWh"}),
     ),
     "solaredge, zone": answer(

@@ -7,6 +7,7 @@ import json
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -19,6 +20,7 @@ from .plant import KnownPlant
 
 # Decimal numbers as they stand in files; a reading quoted in a message is found by its digits.
 _DECIMALS = re.compile(r"\d+[.,]\d{2,}")
+COUNT = 41_230.5  # [kWh] what a register had counted before
 DARK = 0.0005  # [kW] below it some formats leave a cell or a row out
 
 
@@ -64,42 +66,33 @@ Writer = Callable[[int], FormatSample]
 """From a number of days to a sample."""
 
 
-@dataclass(frozen=True, slots=True)
-class Reading:
-    """One interval: its start and end on the file's clock, and what the plant did in it."""
+class _Number(float):
+    """A number that ``.3c`` writes with a decimal comma."""
 
-    t: pd.Timestamp
-    end: pd.Timestamp
-    kw: float
-    net: float  # [kW] what the plant makes less what the home under it takes
-    kwh: float
-    total: float  # [kWh] from the first reading to the end of this one
-    today: float  # [kWh] since midnight
+    def __format__(self, spec: str) -> str:
+        if spec.endswith("c"):
+            return comma(float(self), int(spec[1:-1]))
+        return super().__format__(spec)
 
-    @property
-    def w(self) -> float:
-        return self.kw * 1000.0
 
-    @property
-    def wh(self) -> float:
-        return self.kwh * 1000.0
+class Reading(SimpleNamespace):
+    """One interval: its start and end on the file's clock, and what the plant did in it.
 
-    @property
-    def given(self) -> float:
-        """What a net meter counts towards the grid. [kW]"""
-        return max(self.net, 0.0)
+    ``given`` and ``taken`` are what a meter of the home counts, ``total`` is the energy up to the
+    end, ``today`` that since midnight. [kW, kWh]
+    """
+
+    def __getitem__(self, name: str) -> Any:
+        value = getattr(self, name)
+        return _Number(value) if isinstance(value, float) else value
 
     @property
-    def taken(self) -> float:
-        return max(-self.net, 0.0)
+    def iso(self) -> str:
+        return self.t.isoformat()
 
     @property
-    def load(self) -> float:
-        return self.kw - self.net
-
-    @property
-    def dark(self) -> bool:
-        return self.kw < DARK
+    def end_iso(self) -> str:
+        return self.end.isoformat()
 
     @property
     def naive(self) -> Any:
@@ -113,11 +106,28 @@ Rows = list[Reading]
 def readings(power: pd.Series, net: pd.Series | None = None) -> Rows:
     """Return the intervals of a series, which is indexed by their starts."""
     step = power.index[1] - power.index[0]
-    kwh = power.to_numpy() * (step / pd.Timedelta(minutes=1) / 60.0)
-    today = pd.Series(kwh, index=power.index).groupby(power.index.date).cumsum()
+    hours = step / pd.Timedelta(minutes=1) / 60.0
+    energy = power.to_numpy() * hours
+    today = pd.Series(energy, index=power.index).groupby(power.index.date).cumsum()
     net = power if net is None else net
-    columns = power.index, power.index + step, power, net, kwh, np.cumsum(kwh), today
-    return [Reading(*each) for each in zip(*columns, strict=True)]
+    columns = power.index, power, net, np.cumsum(energy), today
+    rows = []
+    for t, kw, own, total, day in zip(*columns, strict=True):
+        given, taken, kwh = max(own, 0.0), max(-own, 0.0), kw * hours
+        powers = {"kw": kw, "w": kw * 1000.0, "mw": kw / 1000.0, "minus_kw": -kw, "net": own}
+        flows = {"given": given, "taken": taken, "load": kw - own, "dark": kw < DARK}
+        watts = {"given_w": given * 1000.0, "taken_w": taken * 1000.0, "today_wh": day * 1000.0}
+        energies = {"given_kwh": given * hours, "taken_kwh": taken * hours, "total": total}
+        counts = {
+            "kwh": kwh,
+            "wh": kwh * 1000.0,
+            "mwh": kwh / 1000.0,
+            "today": day,
+            "count": COUNT + total,
+        }
+        values = powers | flows | watts | energies | counts
+        rows.append(Reading(t=t, end=t + step, hour=t.hour, **values))
+    return rows
 
 
 def by_day(rows: Rows) -> list[tuple[pd.Timestamp, Rows]]:
@@ -200,7 +210,7 @@ def text(
     place: str,
     minutes: int,
     head: str,
-    line: Callable[[Reading], str | None],
+    line: str | Callable[[Reading], str | None] = "",
     *,
     below: Callable[[Rows], str] | None = None,
     end: str = "\n",
@@ -208,17 +218,18 @@ def text(
     newest_first: bool = False,
     **facts: Any,
 ) -> Writer:
-    """Return the writer of lines: a head, a line for each reading, and perhaps one below."""
+    """Return the writer of lines: a head, a line for each reading, and perhaps one below.
+
+    A line may be a template of a reading's attributes, which ends the head where it is not given.
+    """
+    above = head.split("\n") if head else []
+    write = line if callable(line) else (line or above.pop()).format_map
 
     def content(rows: Rows) -> bytes:
-        lines = [each for r in rows if (each := line(r)) is not None]
-        return lined(
-            [*head.split("\n")] * bool(head),
-            lines[::-1] if newest_first else lines,
-            [below(rows)] if below else [],
-            end=end,
-            encoding=encoding,
-        )
+        lines = [each for r in rows if (each := write(r)) is not None]
+        lines = lines[::-1] if newest_first else lines
+        parts = above, lines, [below(rows)] if below else []
+        return lined(*parts, end=end, encoding=encoding)
 
     return made(file, place, minutes, content, **facts)
 
@@ -280,13 +291,8 @@ def workbook(sheets: Mapping[str, Iterable[Sequence[Any]]]) -> bytes:
     return file.getvalue()
 
 
-def number(value: float, digits: int, *, decimal: str = ".", thousands: str = "") -> str:
-    """Return a number as a country writes it."""
-    return f"{value:,.{digits}f}".translate(str.maketrans({",": thousands, ".": decimal}))
-
-
 def comma(value: float, digits: int) -> str:
-    return number(value, digits, decimal=",")
+    return f"{value:.{digits}f}".replace(".", ",")
 
 
 def assert_right(

@@ -32,7 +32,6 @@ from .sample import (
     having,
     lined,
     made,
-    number,
     text,
 )
 
@@ -232,8 +231,8 @@ STAMPS = {
     "epoch_microseconds": _epoch("microseconds", 10**6),
     "epoch_nanoseconds": _epoch("nanoseconds", 10**9),
     "apart": text(
-        *("stamps_date-and-time.csv", "denver", 15, "Date,Time,Power (kW)"),
-        lambda r: f"{r.t:%m/%d/%Y,%I:%M:%S %p},{r.kw:.4f}",
+        *("stamps_date-and-time.csv", "denver", 15),
+        "Date,Time,Power (kW)\n{t:%m/%d/%Y,%I:%M:%S %p},{kw:.4f}",
         declared=having(
             **having(date_column="Date", time_column="Time", power_column="Power (kW)"),
             **having(time_format="%m/%d/%Y %I:%M:%S %p", **POINT),
@@ -241,8 +240,8 @@ STAMPS = {
     ),
     # names that nobody knows: both must be given
     "apart_unnamed": text(
-        *("stamps_apart-named.csv", "munich", 15, "dzien,godzina,moc_kw"),
-        lambda r: f"{r.t:%Y-%m-%d,%H:%M},{r.kw:.4f}",
+        *("stamps_apart-named.csv", "munich", 15),
+        "dzien,godzina,moc_kw\n{t:%Y-%m-%d,%H:%M},{kw:.4f}",
         **having(asks={"date_column": "dzien", "time_column": "godzina"}, words=("date_column",)),
         declared=having(power_column="moc_kw", power_unit="kW", time_format=STAMP, **QUARTERS),
     ),
@@ -255,15 +254,15 @@ STAMPS = {
         ),
     ),
     "saving": text(
-        *("stamps_daylight-saving.csv", "munich", 60, "Time,Power [kW]"),
-        lambda r: f"{r.t:%Y-%m-%d %H:%M},{r.kw:.4f}",
+        *("stamps_daylight-saving.csv", "munich", 60),
+        "Time,Power [kW]\n{t:%Y-%m-%d %H:%M},{kw:.4f}",
         **having(
             power=_saving, declared=having(time_format=STAMP, decimal=".", interval_minutes=60)
         ),
     ),
     "ambiguous": text(
-        *("stamps_which-is-the-month.csv", "denver", 60, "Time,Power [kW]"),
-        lambda r: f"{r.t:%m/%d/%Y %H:%M},{r.kw:.4f}",
+        *("stamps_which-is-the-month.csv", "denver", 60),
+        "Time,Power [kW]\n{t:%m/%d/%Y %H:%M},{kw:.4f}",
         **having(power=_ambiguous, asks={"time_format": "%m/%d/%Y %H:%M"}),
         declared=having(decimal=".", interval_minutes=60),
     ),
@@ -277,74 +276,59 @@ def _numbers(
     name: str,
     place: str,
     head: str,
-    cell: Callable[[Reading], str],
-    declared: dict[str, Any],
+    cell: str,
+    marks: str = ",.",
     *,
     minutes: int = 15,
-    **facts: Any,
+    scale: float = 1.0,
+    tolerance: float = 0.001,
+    asks: dict[str, str] | None = None,
+    **declared: str,
 ) -> Writer:
-    separator = ";" if ";" in head else ","
+    """Return the writer of numbers with a mark between thousands and one before decimals."""
+    separator, power = head[0], head[1:]
+    marked = str.maketrans(dict(zip(",.", marks, strict=True)))
+
+    def line(r: Reading) -> str:
+        own = cell if cell != DISPLAY else "{w:.0f} W" if r.kw < 1.0 else "{kw:.3f} kW"
+        return f"{r.t:{STAMP}}{separator}{own.format_map(r).translate(marked)}"
+
     return text(
-        *(f"numbers_{name}.csv", place, minutes, f"Timestamp{head}"),
-        lambda r: f"{r.t:{STAMP}}{separator}{cell(r)}",
-        declared=having(
-            **having(time_column="Timestamp", time_format=STAMP, power_column=head[1:]),
-            **having(separator=separator, interval_minutes=minutes, **declared),
-        ),
-        **facts,
+        *(f"numbers_{name}.csv", place, minutes, f"Timestamp{head}", line),
+        **having(scale=scale, tolerance=tolerance, asks=asks),
+        declared=having(time_column="Timestamp", time_format=STAMP, power_column=power)
+        | having(separator=separator, interval_minutes=minutes, **declared),
     )
 
 
+DISPLAY = "W below one kilowatt, kW above it"
 NUMBERS = {
-    "american": _numbers(
-        *("american", "denver", ",Power (W)", lambda r: f'"{r.w:,.1f}"', {"decimal": "."})
-    ),
+    "american": _numbers("american", "denver", ",Power (W)", '"{w:,.1f}"', decimal="."),
     # a reader that drops points only would make it a thousand times too large
-    "german": _numbers(
-        *("german", "munich", ";Leistung (W)"),
-        lambda r: number(r.w, 1, decimal=",", thousands="."),
-        {"decimal": ","},
-    ),
-    "french": _numbers(
-        *("french", "munich", ";Puissance (W)"),
-        lambda r: number(r.w, 1, decimal=",", thousands="\u202f"),
-        {"decimal": ","},
-    ),
-    "swiss": _numbers(
-        *("swiss", "munich", ";Leistung (W)"),
-        lambda r: number(r.w, 1, thousands="'"),
-        {"decimal": "."},
-    ),
+    "german": _numbers("german", "munich", ";Leistung (W)", "{w:,.1f}", ".,", decimal=","),
+    "french": _numbers("french", "munich", ";Puissance (W)", "{w:,.1f}", "\u202f,", decimal=","),
+    "swiss": _numbers("swiss", "munich", ";Leistung (W)", "{w:,.1f}", "'.", decimal="."),
     # "1.234" for one thousand two hundred and thirty-four, beside "87" and "0"
     "whole_thousands": _numbers(
-        *("whole-thousands", "munich", ";Leistung (W)"),
-        *(lambda r: number(r.w, 0, thousands="."), {}),
-        asks={"decimal": ","},
+        *("whole-thousands", "munich", ";Leistung (W)", "{w:,.0f}", ".,"), asks={"decimal": ","}
     ),
     "units_in_cells": _numbers(
-        "unit-in-cells", "denver", ",Production", lambda r: f"{r.w:.1f} W", {"power_unit": "W"}
+        "unit-in-cells", "denver", ",Production", "{w:.1f} W", power_unit="W"
     ),
-    # as displays write
     "changing_units": _numbers(
-        *("two-units-in-cells", "denver", ",Production"),
-        lambda r: f"{r.w:.0f} W" if r.kw < 1.0 else f"{r.kw:.3f} kW",
-        {"power_unit": "W"},
+        "two-units-in-cells", "denver", ",Production", DISPLAY, power_unit="W"
     ),
     "energy_in_cells": _numbers(
-        *("energy-in-cells", "munich", ";Ertrag", lambda r: f"{comma(r.kwh, 4)} kWh"),
-        {"power_unit": "kWh", "decimal": ","},
-        tolerance=0.0003,
+        *("energy-in-cells", "munich", ";Ertrag", "{kwh:.4f} kWh", ".,"),
+        **having(power_unit="kWh", decimal=",", tolerance=0.0003),
     ),
     # a park
     "megawatts": _numbers(
-        *("megawatts", "denver", ",Output (MW)", lambda r: f"{r.kw / 1000.0:.6f}"),
-        {"decimal": "."},
-        scale=1000.0,
+        "megawatts", "denver", ",Output (MW)", "{mw:.6f}", scale=1000.0, decimal="."
     ),
     "megawatt_hours": _numbers(
-        *("megawatt-hours", "denver", ",net_generation_mwh", lambda r: f"{r.kwh / 1000.0:.6f}"),
-        {"decimal": "."},
-        **having(minutes=60, scale=1000.0),
+        *("megawatt-hours", "denver", ",net_generation_mwh", "{mwh:.6f}"),
+        **having(minutes=60, scale=1000.0, decimal="."),
     ),
 }
 
@@ -353,7 +337,7 @@ def _foreign(
     name: str,
     head: str,
     form: str,
-    cell: Callable[[Reading], str],
+    cell: str,
     *,
     separator: str = ";",
     decimal: str = ",",
@@ -361,8 +345,7 @@ def _foreign(
 ) -> Writer:
     time, power = head.split(separator)
     return text(
-        *(f"language_{name}.csv", "munich", 15, head),
-        lambda r: f"{r.t:{form}}{separator}{cell(r)}",
+        *(f"language_{name}.csv", "munich", 15, f"{head}\n{{t:{form}}}{separator}{cell}"),
         encoding=encoding,
         declared=having(
             **having(time_column=time, power_column=power, time_format=form),
@@ -384,22 +367,17 @@ def _among_others(rows: Rows) -> bytes:
 SLASHES = "%d/%m/%Y %H:%M"
 LANGUAGES = {
     "latin1": _foreign(
-        *("latin1", "Zeitpunkt;Leistung Süddach [kW]", "%d.%m.%Y %H:%M"),
-        lambda r: comma(r.kw, 5),
+        *("latin1", "Zeitpunkt;Leistung Süddach [kW]", "%d.%m.%Y %H:%M", "{kw:.5c}"),
         encoding="latin-1",
     ),
-    "spanish": _foreign(
-        "spanish", "Fecha y hora;Producción (kWh)", SLASHES, lambda r: comma(r.kwh, 5)
-    ),
-    "french": _foreign(
-        "french", "Horodatage;Énergie produite (Wh)", SLASHES, lambda r: comma(r.wh, 5)
-    ),
-    "dutch": _foreign("dutch", "Tijd;Opbrengst (Wh)", "%d-%m-%Y %H:%M", lambda r: comma(r.wh, 5)),
+    "spanish": _foreign("spanish", "Fecha y hora;Producción (kWh)", SLASHES, "{kwh:.5c}"),
+    "french": _foreign("french", "Horodatage;Énergie produite (Wh)", SLASHES, "{wh:.5c}"),
+    "dutch": _foreign("dutch", "Tijd;Opbrengst (Wh)", "%d-%m-%Y %H:%M", "{wh:.5c}"),
     "italian": _foreign(
-        *("italian", "Data e ora\tPotenza (W)", SLASHES, lambda r: comma(r.w, 5)), separator="\t"
+        *("italian", "Data e ora\tPotenza (W)", SLASHES, "{w:.5c}"), separator="\t"
     ),
     "polish": _foreign(
-        *("polish", "Data|Moc [kW]", STAMP, lambda r: f"{r.kw:.5f}"),
+        *("polish", "Data|Moc [kW]", STAMP, "{kw:.5f}"),
         **having(separator="|", decimal=".", encoding="cp1250"),
     ),
     "among_others": made(

@@ -201,8 +201,8 @@ UTILITIES = {
     "german": text(
         *("Lastgang.csv", "munich", 15),
         f"Kunde;Maria Exempla\nStraße;Exempelgäßchen 12\nZählernummer;{ACCOUNT}\n"
-        "OBIS-Kennzahl;1-1:2.29.0\n\nDatum;von;bis;Erzeugung (kWh);Status",
-        lambda r: f"{r.t:%d.%m.%Y;%H:%M};{r.end:%H:%M};{comma(r.kwh, 4)};W",
+        "OBIS-Kennzahl;1-1:2.29.0\n\nDatum;von;bis;Erzeugung (kWh);Status\n"
+        "{t:%d.%m.%Y;%H:%M};{end:%H:%M};{kwh:.4c};W",
         **having(end="\r\n", encoding="cp1252", tolerance=0.0003),
         secrets=("Maria", "Exempla", "Exempelg", ACCOUNT),
         declared=having(
@@ -215,8 +215,7 @@ UTILITIES = {
     "told_to_skip": text(
         *("report.csv", "denver", 15),
         f"Report for {NAME}, account {ACCOUNT}\nRequested on 2024-06-21 10:00, 12 pages\n"
-        "Values are provisional\nInterval start,Generation kW",
-        lambda r: f"{r.t:%Y-%m-%d %H:%M},{r.kw:.3f}",
+        "Values are provisional\nInterval start,Generation kW\n{t:%Y-%m-%d %H:%M},{kw:.3f}",
         **having(asks={"skip_rows": 3}, secrets=SECRETS),
         declared=having(
             **having(time_column="Interval start", power_column="Generation kW"),
@@ -410,20 +409,18 @@ NET = {
         **NET_FACTS,
     ),
     "german": text(
-        *("net_german.csv", "munich", 15, "Zeitstempel;Bezug [W];Einspeisung [W]"),
-        lambda r: f"{r.t:%d.%m.%Y %H:%M};{comma(1000.0 * r.taken, 1)};{comma(1000.0 * r.given, 1)}",
+        *("net_german.csv", "munich", 15),
+        "Zeitstempel;Bezug [W];Einspeisung [W]\n{t:%d.%m.%Y %H:%M};{taken_w:.1c};{given_w:.1c}",
         **having(net=True, encoding="latin-1", declared={"decimal": ","}),
     ),
     "obis": made("net_obis.csv", "munich", 15, _obis, label_said=True, coverage=0.95, **NET_FACTS),
     # what the home takes is positive: nights tell it, or the curator
     "signed": text(
-        *("net_signed.csv", "denver", 60, "Time,Net usage (kW)"),
-        lambda r: f"{r.t:%Y-%m-%d %H:%M},{-r.kw:.4f}",
+        *("net_signed.csv", "denver", 60, "Time,Net usage (kW)\n{t:%Y-%m-%d %H:%M},{minus_kw:.4f}"),
         **having(net=True, declared={"net": True, "negate": True}),
     ),
     "export_alone": text(
-        *("net_export.csv", "denver", 30, "Time,Export (kWh)"),
-        lambda r: f"{r.t:%Y-%m-%d %H:%M},{r.kwh:.5f}",
+        *("net_export.csv", "denver", 30, "Time,Export (kWh)\n{t:%Y-%m-%d %H:%M},{kwh:.5f}"),
         **having(power=_given, net=True, declared={}),
     ),
     "named": made(

@@ -57,7 +57,6 @@ Version CSV3|Tool WebUI|Linebreaks CR/LF|Delimiter comma
 ,DcMs.Watt (Avg),DcMs.Vol (Avg)
 ,Analog,Status,Analog,Analog,Analog,Analog,Analog
 DD.MM.YYYY hh:mm:ss,[Wh],,[Hz],[W],[W],[W],[V]"""
-COUNT = 41_230.5
 
 
 def _pages_row(r: Reading) -> str:
@@ -79,25 +78,24 @@ def _two_inverters(one: Rows, other: Rows) -> bytes:
 SMA = {
     "english": text(
         *("sma_explorer-20240620.csv", "munich", 5, EXPLORER),
-        lambda r: f"{r.end:%d/%m/%Y %H:%M:%S};{COUNT + r.total:.3f};{r.kw:.3f}",
+        "{end:%d/%m/%Y %H:%M:%S};{count:.3f};{kw:.3f}",
         **having(end="\r\n", label="end", declared={}, secrets=(SERIAL,)),
     ),
     # a space before each number
     "german": text(
         *("Anlage-Tag.csv", "munich", 5, GERMAN_EXPLORER),
-        lambda r: f"{r.end:%d.%m.%Y %H:%M:%S}; {comma(COUNT + r.total, 3)}; {comma(r.kw, 3)}",
+        "{end:%d.%m.%Y %H:%M:%S}; {count:.3c}; {kw:.3c}",
         **having(end="\r\n", label="end", declared={}, secrets=(SERIAL,)),
     ),
     # no rows at night
     "spot": text(
         *("MyPlant-20240620.csv", "denver", 5, SPOT),
-        lambda r: None if r.dark else f"{r.end:%d/%m/%Y %H:%M:%S},{COUNT + r.total:.3f},{r.kw:.3f}",
+        lambda r: None if r.dark else f"{r.end:%d/%m/%Y %H:%M:%S},{r.count:.3f},{r.kw:.3f}",
         **having(lit=True, label="end", declared={}),
     ),
     # one yield a day, which no plane can be inferred from
     "month": text(
-        *("sma-202406.csv", "munich", 1440, MONTH),
-        lambda r: f"{r.t:%d/%m/%Y};{COUNT + r.total:.3f};{r.kwh:.3f}",
+        *("sma-202406.csv", "munich", 1440, MONTH, "{t:%d/%m/%Y};{count:.3f};{kwh:.3f}"),
         **having(end="\r\n", must_refuse=True, words=("minutes",)),
     ),
     # the counter goes on through the night, where the power is NaN, in whole Wh of 5 minutes
@@ -117,14 +115,14 @@ SMA = {
 # Sunny Portal: a line of "plant / quantity / Mean Values [kW]" whose first cell is empty; stamps
 # follow the account's country and name ends. A day's chart holds times alone.
 _TIMES_ALONE = text(
-    *("Roof_Analysis_2024_06_20.csv", "denver", 15, ";Roof / Power / Mean Values [kW]"),
-    lambda r: f"{r.end:%I:%M %p};{r.kw:.3f}",
+    *("Roof_Analysis_2024_06_20.csv", "denver", 15),
+    ";Roof / Power / Mean Values [kW]\n{end:%I:%M %p};{kw:.3f}",
     **having(must_refuse=True, words=("date",)),
 )
 SUNNY_PORTAL = {
     "portal": text(
-        *("Sunny_Portal_Analyse.csv", "munich", 15, ";Dach Süd / Leistung / Mittelwerte  [kW]"),
-        lambda r: f"{r.end:%d.%m.%Y %H:%M};{comma(r.kw, 3)}",
+        *("Sunny_Portal_Analyse.csv", "munich", 15),
+        ";Dach Süd / Leistung / Mittelwerte  [kW]\n{end:%d.%m.%Y %H:%M};{kw:.3c}",
         **having(end="\r\n", encoding="utf-8-sig", label="end"),
         declared=having(
             time_format="%d.%m.%Y %H:%M", decimal=",", separator=";", interval_minutes=15
@@ -132,8 +130,7 @@ SUNNY_PORTAL = {
     ),
     "portal_english": text(
         *("Energy_and_Power.csv", "denver", 15),
-        ";My Roof / Total yield / Difference values [kWh]",
-        lambda r: f"{r.end:%m/%d/%Y %I:%M %p};{r.kwh:.4f}",
+        ";My Roof / Total yield / Difference values [kWh]\n{end:%m/%d/%Y %I:%M %p};{kwh:.4f}",
         **having(tolerance=0.0003, label="end"),
         declared=having(
             time_format="%m/%d/%Y %I:%M %p", decimal=".", separator=";", interval_minutes=15
@@ -147,15 +144,14 @@ SUNNY_PORTAL = {
 FRONIUS = {
     "german_csv": text(
         *("solarweb_2024.csv", "munich", 5),
-        "Datum und Uhrzeit;PV Produktion\n[dd.MM.yyyy HH:mm];[Wh]",
-        lambda r: f"{r.t:%d.%m.%Y %H:%M};{comma(r.wh, 2)}",
+        "Datum und Uhrzeit;PV Produktion\n[dd.MM.yyyy HH:mm];[Wh]\n{t:%d.%m.%Y %H:%M};{wh:.2c}",
         **having(end="\r\n", encoding="utf-8-sig"),
         declared=having(decimal=",", interval_minutes=5),
     ),
     "english_csv": text(
         *("Energy_balance.csv", "denver", 5),
-        "Date and time,Consumption,PV production\n[MM/dd/yyyy HH:mm],[Wh],[Wh]",
-        lambda r: f"{r.t:%m/%d/%Y %H:%M},31.25,{r.wh:.2f}",
+        "Date and time,Consumption,PV production\n[MM/dd/yyyy HH:mm],[Wh],[Wh]\n"
+        "{t:%m/%d/%Y %H:%M},31.25,{wh:.2f}",
         asks={"power_column": "PV production"},
         declared=having(decimal=".", interval_minutes=5),
     ),
@@ -235,7 +231,7 @@ BY_DEFINITION: dict[str, Any] = {"zone": False, "label_said": True, "schema": {}
 ENPHASE = {
     "offsets": text(
         *("9999999_site_energy_production_report.csv", "denver", 15, PRODUCED),
-        lambda r: f"{r.t:%Y-%m-%d %H:%M:%S %z},{round(r.wh)}",
+        "{t:%Y-%m-%d %H:%M:%S %z},{wh:.0f}",
         below=lambda rows: f"Total,{_sum(rows)}",
         **having(tolerance=0.0021, zone=False, declared=having(interval_minutes=15, decimal=".")),
     ),
@@ -256,8 +252,7 @@ ENPHASE = {
     ),
     # one energy a day
     "daily": text(
-        *("9999999_daily.csv", "denver", 1440, PRODUCED),
-        lambda r: f"{r.t:%m/%d/%Y},{r.wh:.0f}",
+        *("9999999_daily.csv", "denver", 1440, PRODUCED, "{t:%m/%d/%Y},{wh:.0f}"),
         below=lambda rows: f"Total,{sum(r.wh for r in rows):.0f}",
         **having(must_refuse=True, words=("minutes",)),
     ),
@@ -351,19 +346,18 @@ SOLAREDGE = {
         **having(lit=True, declared={}),
     ),
     "chart": text(
-        *("Chart.csv", "denver", 15, "Time,System Production (W)"),
-        lambda r: f"{r.t:%m/%d/%Y %H:%M},{r.w:.3f}",
+        *("Chart.csv", "denver", 15, "Time,System Production (W)\n{t:%m/%d/%Y %H:%M},{w:.3f}"),
         declared=CHART,
     ),
     "chart_of_all": text(
         *("Chart (1).csv", "denver", 15),
-        "Time,Consumption (W),System Production (W),StoragePower.Power (W),Export (W)",
-        lambda r: f"{r.t:%m/%d/%Y %H:%M},250.5,{r.w:.3f},250.5,250.5",
+        "Time,Consumption (W),System Production (W),StoragePower.Power (W),Export (W)\n"
+        "{t:%m/%d/%Y %H:%M},250.5,{w:.3f},250.5,250.5",
         **having(asks={"power_column": "System Production (W)"}, declared=CHART),
     ),
     "chart_energy": text(
-        *("Chart_energy.csv", "munich", 15, '"Time","Energy (Wh)"'),
-        lambda r: f'"{r.t:%d/%m/%Y %H:%M}","{r.wh:.2f}"',
+        *("Chart_energy.csv", "munich", 15),
+        '"Time","Energy (Wh)"\n"{t:%d/%m/%Y %H:%M}","{wh:.2f}"',
         **having(end="\r\n", declared={**CHART, "time_format": "%d/%m/%Y %H:%M"}),
     ),
 }
@@ -396,15 +390,15 @@ PVOUTPUT = {
         **NUMBERED,
     ),
     "page": text(
-        *("intraday.csv", "sydney", 5, ""),
-        lambda r: f'{r.t:%d/%m/%y,%I:%M%p},"{r.today:.3f}kWh",0.561kWh/kW,"{r.w:,.0f}W",-',
+        *("intraday.csv", "sydney", 5),
+        '{t:%d/%m/%y,%I:%M%p},"{today:.3f}kWh",0.561kWh/kW,"{w:,.0f}W",-',
         **having(newest_first=True, asks={"power_column": "5"}),
         declared={**NUMBERED["declared"], "power_unit": "W"},
     ),
     # named by somebody: energy since midnight beside power
     "named": text(
-        *("pvoutput_live.csv", "sydney", 5, "Date,Time,Energy (Wh),Power (W)"),
-        lambda r: f"{r.t:%Y%m%d,%H:%M},{r.today * 1000.0:.0f},{r.w:.0f}",
+        *("pvoutput_live.csv", "sydney", 5),
+        "Date,Time,Energy (Wh),Power (W)\n{t:%Y%m%d,%H:%M},{today_wh:.0f},{w:.0f}",
         **having(newest_first=True, asks={"power_column": "Power (W)"}),
         declared=having(
             **having(date_column="Date", time_column="Time", time_format="%Y%m%d %H:%M"),
