@@ -9,6 +9,9 @@ import duckdb
 import numpy as np
 
 from plot_makers import pair_of, tracker_of
+from sunveil.estimates.inference_options import InferOptions
+from sunveil.fleet.run_plan import run_settings
+from sunveil.meters import MeterOptions
 
 FLAGS = ("clipping", "low_agreement", "clock_repaired")
 
@@ -33,6 +36,8 @@ def write_results(folder: Path, systems: int = 120, *, refused: int = 3, seed: i
     if reasons:
         write_rows(folder / "refused.parquet", reasons)
     (folder / "summary.json").write_text(json.dumps({"systems": systems}))
+    settings = run_settings(MeterOptions(), InferOptions())
+    (folder / "run.json").write_text(json.dumps({"settings": settings}))
     return folder
 
 

@@ -42,7 +42,7 @@ from sunveil.service.curator.inference import (
     jobs_of,
     update_state,
 )
-from sunveil.service.curator.system_fit import fit_days, row_findings
+from sunveil.service.curator.system_fit import estimate_of, system_report
 from sunveil.service.settings import MEGABYTE, ReadingLimits
 from sunveil.service.store.datasets import READING_FIELDS, Served, add_served, find_served
 from sunveil.service.upload_checks import meter_options
@@ -484,12 +484,11 @@ def test_planes_and_trackers_are_shown_in_the_list_and_on_their_pages(with_plane
     assert "axis 178.0° ±55.0°" in text_of(client.get("/curator/datasets/roofs/systems?text=farm"))
     assert client.get("/curator/datasets/roofs/estimates").status_code == 200
     ridge = text_of(client.get("/curator/datasets/roofs/system?system_id=ridge"))
-    assert "40% 271.0° (266 to 276) 30.0° (27 to 33) 2 kW (1.84 to 2.16)" in ridge
-    assert "Each plane is within 3.0° of the true one" in ridge
+    assert "Azimuth 271.0° (266° to 276°) Tilt 30.0° (27° to 33°) 2.00 kW (1.84 to 2.16)" in ridge
     farm = text_of(client.get("/curator/datasets/roofs/system?system_id=farm"))
-    assert "Axis of the tracker 178.0° Backtracking, ground covered 38%" in farm
-    assert "Turns as far as, 90% interval 45° to 60°" in farm
-    assert "The axis is within" in farm
+    assert "Single-axis tracker Axis 178.0°" in farm
+    assert "Turns ±55° (45° to 60°)" in farm
+    assert "Rows cover 38% of the ground" in farm
 
 
 @pytest.mark.parametrize("text", ["%27%20OR%201=1", "%25", "%5C", "%00x", "<b>"])
@@ -929,7 +928,9 @@ ROW = {
 
 
 @pytest.mark.parametrize("layout", ["a csv on a local clock", "parquet in long form", "lists"])
-def test_the_fit_of_a_system_is_computed_from_its_readings(serve, clear_power, golden_site, layout):
+def test_the_report_of_a_system_is_made_from_its_readings(
+    serve, clear_power, golden_site, layout, monkeypatch
+):
     service = serve().service
     folder = service.settings.datasets / "roofs"
     (folder / "meters").mkdir(parents=True)
@@ -964,23 +965,24 @@ def test_the_fit_of_a_system_is_computed_from_its_readings(serve, clear_power, g
         meters="meters",
         extra={"systems_table": "systems.csv", "options": {"label": "start"}},
     )
-    days = fit_days(service, made, {"system_id": "mine", **ROW})
-    assert len(days) == 4
-    for day in days:
-        measured, modelled = np.array(day.measured), np.array(day.modelled)
-        assert len(measured) >= 8
-        assert np.abs(measured - modelled).max() < 0.15 * measured.max()
     year = {"first": "2019-01-01", "surface_azimuth": 201.0, "surface_tilt": 29.0}
     seen = {"skyline": [0.0] * 29 + [10.0], "years": [{**year, "dc_capacity_kw": 5.0}]}
-    told = row_findings(service, made, {"system_id": "mine", **ROW, **seen, "clear_hours": 900.0})
-    assert told == [
-        ("Quality", "good: the plane is known to within 2 degrees"),
-        ("Clear days", "Based on 900 hours of clear days."),
-        ("By year", "2019: 201.0°, 29.0°, 5 kW"),
-        ("Skyline", "The sun is hidden below 10° in the north (348 to 360°)."),
-    ]
+    row = {"system_id": "mine", **ROW, **seen, "clear_hours": 900.0}
+    drawn = []
+    monkeypatch.setattr(
+        "sunveil.plots.html_report.draw_clear_days",
+        lambda data, axes: drawn.append((data.power, data.modelled)),
+    )
+    report = system_report(service, made, estimate_of(service, made, row))
+    measured, modelled = drawn[0]
+    assert len(measured) >= 300
+    assert np.median(np.abs(measured - modelled)) < 0.15 * measured.max()
+    assert "Based on 900 hours of clear days." in report["facts"]
+    assert "The sun is hidden below 10° in the north (348 to 360°)." in report["facts"]
+    assert report["years"] is not None
+    assert report["skyline"] is not None
     with pytest.raises(SourceError, match="not there any more"):
-        fit_days(service, made, {"system_id": "other", **ROW})
+        system_report(service, made, estimate_of(service, made, {**row, "system_id": "other"}))
 
 
 def test_readings_that_exceed_the_memory_end_in_a_sentence_without_infer_now(start):

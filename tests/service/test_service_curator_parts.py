@@ -24,10 +24,8 @@ from sunveil.publish.noisy_counts import groups_of
 from sunveil.releases.fleet_releases import ReleaseTerms
 from sunveil.service.curator.datasets import public_groups
 from sunveil.service.curator.figures import (
-    DayCurve,
     ErrorCurve,
     bars,
-    day_curve,
     error_figure,
     plane_map,
     rose,
@@ -264,8 +262,6 @@ def test_a_folder_whose_name_is_a_pattern_is_read(tmp_path):
         plane_map([90.0], [20.0], names=["a"]),
         rose([0] * 15 + [3]),
         bars([0.0, 1.0, 2.0], [4, 5], title="Tilt", unit="°"),
-        day_curve(DayCurve("1 May", (11.0, 12.0), (1.0, 2.0), (1.1, 1.9)), top=2.5),
-        day_curve(DayCurve("1 May", (12.0,), (2.0,), (1.9,), ((1.0,), (0.9,))), top=2.5),
         error_figure([ErrorCurve("a", (0.1, 1.0), (9.0, 1.0))], unit="Error [°]", marked=0.5),
         error_figure([ErrorCurve(n, (0.1, 1.0), (9.0, 1.0)) for n in "abcd"], unit="Error [°]"),
     ],
@@ -287,10 +283,6 @@ def test_a_figure_is_one_that_plotly_understands(made):
 def test_labels_of_an_axis_of_errors_do_not_stand_in_one_anothers_way(errors, labelled):
     made = error_figure([ErrorCurve("a", (0.1, 1.0), errors)], unit="Error [°]")
     assert made["layout"]["yaxis"]["tickvals"] == labelled
-
-
-def test_figures_of_readings_hide_them_in_repr():
-    assert "1.25" not in repr(DayCurve("1 May", (12.0,), (1.25,), (1.25,)))
 
 
 def test_a_form_may_promise_over_years_with_a_part_at_once():

@@ -156,6 +156,7 @@ def count_of(number: int, thing: str, plural: str = "") -> str:
 
 
 TEMPLATES = Path(__file__).parent / "templates"
+REPORTS = Path(__file__).parents[1] / "plots" / "templates"  # sections of the library's reports
 NOTICE_KINDS = ("good", "bad", "note")
 
 # Characters that could end a script element, or that some parsers take for line ends.
@@ -172,7 +173,7 @@ _ESCAPES = {
 def environment() -> jinja2.Environment:
     """Return the environment of all pages; everything in them is escaped."""
     made = jinja2.Environment(
-        loader=jinja2.FileSystemLoader(TEMPLATES),
+        loader=jinja2.FileSystemLoader([TEMPLATES, REPORTS]),
         autoescape=True,
         undefined=jinja2.StrictUndefined,
         trim_blocks=True,

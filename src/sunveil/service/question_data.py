@@ -87,7 +87,7 @@ class Data:
         return self._systems.get(dataset)
 
     def homes(self, dataset: Served) -> list[SystemHome]:
-        """Return whose the systems are, as far as the dataset's table of systems says."""
+        """Return the household of each system, as far as the dataset's table of systems says."""
         return self._homes.get(dataset)
 
     def _read_homes(self, dataset: Served) -> list[SystemHome]:
@@ -103,7 +103,7 @@ class Data:
 
     def _read_systems(self, dataset: Served) -> MemorySystems:
         """Return the systems of a dataset as every release reads them."""
-        # A system of which no record can be made, for its rows and stamps, is left out; whatever
+        # A system of which no record can be made, for its rows and stamps, is skipped; whatever
         # readings a record holds, it is there.
         assert dataset.meters is not None
         options, meters = meter_options(dataset), dataset.path(self._folder, dataset.meters)
