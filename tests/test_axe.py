@@ -33,11 +33,7 @@ def notebook() -> str:
 @pytest.fixture(scope="module")
 def pages(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
     folder = tmp_path_factory.mktemp("pages")
-    texts = {
-        "report": report(),
-        "fleet": render_fleet_page(SUMMARY, RUN),
-        "notebook": notebook(),
-    }
+    texts = {"report": report(), "fleet": render_fleet_page(SUMMARY, RUN), "notebook": notebook()}
     for name, text in texts.items():
         (folder / f"{name}.html").write_text(text, encoding="utf-8")
     return {name: folder / f"{name}.html" for name in texts}

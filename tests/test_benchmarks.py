@@ -35,8 +35,8 @@ from benchmarks.real_scores import (
     errors,
 )
 from benchmarks.real_tables import interval_lines, summary_lines
-from plot_makers import CAPACITY, GOLDEN, estimate_of, sunny
-from sunveil.estimates import Estimate, Flag, Interval, PlaneEstimate, TrackerEstimate
+from plot_makers import CAPACITY, GOLDEN, estimate_of, pair_of, sunny, tracker_of
+from sunveil.estimates import Flag, Interval
 from sunveil.releases.expected_errors import typical_table
 from sunveil.simulate import Tracker
 from sunveil.site import Plane, Site
@@ -44,21 +44,12 @@ from sunveil.site import Plane, Site
 HOUR = pd.Timedelta("1h")
 
 
-def case_of(
-    azimuth=2.0, tilt=30.0, dc_kw=5.0, *, start="2019-01-01", days=2, **changes
-) -> RealCase:
-    index = pd.date_range(start, periods=days * 24, freq=HOUR, tz="UTC")
+def case_of(**changes) -> RealCase:
+    index = pd.date_range("2019-01-01", periods=48, freq=HOUR, tz="UTC")
     made = RealCase(
-        name="case",
-        power=pd.Series(np.ones(len(index)), index=index),
-        site=GOLDEN,
-        weather=None,
-        azimuth=azimuth,
-        tilt=tilt,
-        dc_kw=CAPACITY,
-        note="",
-        declared_timezone="UTC",
-    )
+        name="case", power=pd.Series(1.0, index=index), site=GOLDEN, weather=None, azimuth=2.0,
+        tilt=30.0, dc_kw=CAPACITY, note="", declared_timezone="UTC",
+    )  # fmt: skip
     return replace(made, **changes)
 
 
@@ -129,18 +120,11 @@ def test_an_answer_that_a_wrong_clock_turned_needs_a_flag():
 
 HERE = Site(40.0, 0.0, 0.0)
 HOURS = pd.date_range("2019-01-01", periods=365 * 24, freq="h", tz="Europe/Paris")
-TOLD = NetAnswer(
-    azimuth=355.0,
-    tilt=22.0,
-    capacity=4.4,
-    azimuth_interval=(345.0, 5.0),
-    tilt_interval=(21.0, 30.0),
-    capacity_interval=(4.2, 4.6),
-    flags=(Flag.NET_METER,),
-    quality="good",
-    self_consumption=0.4,
-    mean_load=1.1,
-)
+GIVEN = NetAnswer(
+    azimuth=355.0, tilt=22.0, capacity=4.4, azimuth_interval=(345.0, 5.0),
+    tilt_interval=(21.0, 30.0), capacity_interval=(4.2, 4.6), flags=(Flag.NET_METER,),
+    quality="good", self_consumption=0.4, mean_load=1.1,
+)  # fmt: skip
 
 
 def known(**changes) -> KnownNet:
@@ -156,33 +140,25 @@ def known(**changes) -> KnownNet:
     return replace(system, **changes)
 
 
-def known_use() -> float:
-    one = known()
-    return float(np.minimum(one.generation, one.load).sum() / one.generation.sum())
-
-
 def test_errors_pass_north_and_intervals_hold_or_do_not():
-    errors = net_errors(known(), TOLD)
-    assert errors.azimuth == pytest.approx(8.0)
-    assert errors.tilt == pytest.approx(2.0)
-    assert errors.capacity == pytest.approx(10.0)
-    assert errors.load == pytest.approx(10.0)
-    assert errors.self_consumption == pytest.approx(abs(0.4 - known_use()), abs=1e-6)
+    one = known()
+    errors = net_errors(one, GIVEN)
+    used = np.minimum(one.generation, one.load).sum() / one.generation.sum()
+    assert errors.self_consumption == pytest.approx(abs(0.4 - used), abs=1e-6)
+    found = (errors.azimuth, errors.tilt, errors.capacity, errors.load)
+    assert found == pytest.approx((8.0, 2.0, 10.0, 10.0))
     assert errors.held == (True, False, False)
     assert not errors.wrong
-
-
-@pytest.mark.parametrize("changes", [{"azimuth": 30.0}, {"capacity": 5.1}])
-def test_far_off_in_azimuth_or_capacity_is_wrong(changes):
-    assert net_errors(known(), replace(TOLD, **changes)).wrong
+    for changes in ({"azimuth": 30.0}, {"capacity": 5.1}):
+        assert net_errors(one, replace(GIVEN, **changes)).wrong
 
 
 def test_a_refusal_is_judged_by_what_would_have_been_told():
-    wrong, flagged = replace(TOLD, azimuth=90.0), replace(TOLD, flags=(Flag.LITTLE_EXPORT,))
-    answers = [TOLD, wrong, NetAnswer(), NetAnswer(), NetAnswer(), flagged]
-    forced = [TOLD, wrong, wrong, TOLD, NetAnswer(), flagged]
-    told = [(known(), answer) for answer in answers]
-    assert Honesty.of(told, forced) == Honesty(wrong=3, said=2, right=3, cried=2)
+    wrong, flagged = replace(GIVEN, azimuth=90.0), replace(GIVEN, flags=(Flag.LITTLE_EXPORT,))
+    answers = [GIVEN, wrong, NetAnswer(), NetAnswer(), NetAnswer(), flagged]
+    forced = [GIVEN, wrong, wrong, GIVEN, NetAnswer(), flagged]
+    given = [(known(), answer) for answer in answers]
+    assert Honesty.of(given, forced) == Honesty(wrong=3, said=2, right=3, cried=2)
 
 
 def test_separation_by_context_finds_generation_that_its_features_span():
@@ -200,76 +176,42 @@ def test_separation_by_context_finds_generation_that_its_features_span():
     assert (found >= net.clip(lower=0.0).where(~dark.to_numpy(), 0.0) - 1e-9).all()
 
 
-EAST, WEST = Plane(92.0, 30.0), Plane(270.0, 28.0)
-
-
-@pytest.fixture
-def estimate() -> Estimate:
-    return estimate_of()
-
-
-def known_scores(**changes) -> KnownMounts:
+def known_mounts(**changes) -> KnownMounts:
     system = KnownMounts(
         name="one",
         power=pd.Series(dtype=float),
-        site=Site(40.0, 0.0, 0.0),
-        planes=((EAST, 0.6), (WEST, 0.4)),
+        site=HERE,
+        planes=((Plane(92.0, 30.0), 0.6), (Plane(270.0, 28.0), 0.4)),
         dc_capacity_kw=10.0,
     )
     return replace(system, **changes)
 
 
-def plane_of(plane: Plane, share: float) -> PlaneEstimate:
-    azimuth = plane.surface_azimuth
-    return PlaneEstimate(
-        surface_azimuth=azimuth,
-        surface_tilt=plane.surface_tilt,
-        share=share,
-        dc_capacity_kw=11.0 * share,
-        azimuth_interval=Interval(azimuth - 5.0, azimuth + 5.0),
-        tilt_interval=Interval(0.0, 90.0),
-        share_interval=Interval(share - 0.01, share + 0.01),
-        capacity_interval=Interval(0.0, 20.0),
-    )
-
-
-def test_planes_are_matched_to_the_true_ones_whatever_their_order(estimate):
-    told = (plane_of(Plane(273.0, 30.0), 0.55), plane_of(Plane(102.0, 30.0), 0.45))
-    found = estimate.replaced(planes=told, dc_capacity_kw=11.0)
-    assert nearest_order([each.plane for each in told], [EAST, WEST]) == (1, 0)
-    errors = pair_errors(known_scores(), found)
+def test_planes_are_matched_to_the_true_ones_whatever_their_order():
+    west, east = Plane(273.0, 30.0), Plane(102.0, 30.0)
+    found = pair_of(west, east, share=0.55).replaced(dc_capacity_kw=11.0)
+    true = known_mounts()
+    assert nearest_order([west, east], [plane for plane, _ in true.planes]) == (1, 0)
+    errors = pair_errors(true, found)
     assert errors.azimuth == pytest.approx((10.0, 3.0))
     assert errors.tilt == pytest.approx((0.0, 2.0))
     assert errors.share == pytest.approx(0.15)
     assert errors.capacity == pytest.approx(10.0)
-    assert errors.held == pytest.approx((0.5, 1.0, 0.0, 1.0))
+    assert errors.held == pytest.approx((0.5, 1.0, 0.0, 0.0))
+    # what is given as one plane has no errors of two
+    assert pair_errors(true, estimate_of()) is None
+    assert pair_errors(true, None) is None
 
 
-def test_what_is_told_as_one_plane_has_no_errors_of_two(estimate):
-    assert pair_errors(known_scores(), estimate) is None
-    assert pair_errors(known_scores(), None) is None
-
-
-@pytest.mark.parametrize(("backtrack", "gcr"), [(True, 0.05), (False, math.nan)])
-def test_an_axis_has_two_ends_and_coverage_shows_by_backtracking_alone(estimate, backtrack, gcr):
-    told = TrackerEstimate(
-        axis_azimuth=91.0,
-        backtrack=True,
-        backtrack_probability=0.9,
-        gcr=0.4,
-        max_angle=55.0,
-        axis_interval=Interval(85.0, 97.0),
-        gcr_interval=Interval(0.38, 0.42),
-        max_angle_interval=Interval(45.0, 65.0),
-    )
-    true = Tracker(axis_azimuth=269.0, backtrack=backtrack, gcr=0.35, max_angle=60.0)
-    found = estimate.replaced(tracker=told, planes=(), dc_capacity_kw=9.0)
-    errors = tracker_errors(known_scores(tracker=true, planes=()), found)
-    assert errors.axis == pytest.approx(2.0)
+@pytest.mark.parametrize(("backtrack", "gcr"), [(True, 0.1), (False, math.nan)])
+def test_an_axis_has_two_ends_and_coverage_shows_by_backtracking_alone(backtrack, gcr):
+    true = Tracker(axis_azimuth=359.0, backtrack=backtrack, gcr=0.48, max_angle=60.0)
+    errors = tracker_errors(known_mounts(tracker=true, planes=()), tracker_of())
+    assert errors.axis == pytest.approx(1.0)
     assert errors.backtrack is backtrack
     assert errors.gcr == pytest.approx(gcr, nan_ok=True)
     assert errors.held[:3] == (True, False if backtrack else None, True)
-    assert errors.capacity == pytest.approx(10.0)
+    assert errors.capacity == pytest.approx(50.0)
 
 
 SEED = 3

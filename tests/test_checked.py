@@ -46,10 +46,7 @@ def called(
         ({"amount": True}, "amount must be a number, and a bool is not"),
         ({"many": 12345.5}, "many must be a whole number, and a float is not"),
         ({"colour": "blue"}, "colour must be one of red, and this text is not"),
-        (
-            {"array": np.array(["a"])},
-            "array must be a numpy array of numbers or None",
-        ),
+        ({"array": np.array(["a"])}, "array must be a numpy array of numbers or None"),
         ({"names": "abc"}, "names must be a list of entries that are each text, and this text"),
         ({"names": [1]}, "names must be a list of entries that are each text, and a list is not"),
         ({"path": "a\0b"}, "path must be a path whose names have at most 255 letters"),

@@ -187,14 +187,8 @@ def without(monkeypatch, *extras):
         (["utility", "--out", "{}/new.png"], "plots"),
         (["serve", "--data", "{}/new", "--port", "0"], "service"),
         (["serve", "--data", "{}/new", "--port", "0", "--demo"], "service"),
-        (
-            ["publish", "fleet", "{}/none", *CHARGED, "--out", "{}/new"],
-            "publish",
-        ),
-        (
-            ["publish", "synthetic", "{}/none", *CHARGED, "--out", "{}/new"],
-            "publish,synthetic",
-        ),
+        (["publish", "fleet", "{}/none", *CHARGED, "--out", "{}/new"], "publish"),
+        (["publish", "synthetic", "{}/none", *CHARGED, "--out", "{}/new"], "publish,synthetic"),
         (["ledger", "show", "--ledger", "postgresql://127.0.0.1:1/none"], "postgres"),
     ],
     ids=lambda value: value[0] if isinstance(value, list) else value,

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from sunveil.errors import ParameterError
-from sunveil.grids import SIZE, Cell, Grid, Places, as_placed, cell_of, plane_grid, product_grid
+from sunveil.grids import Cell, Grid, Places, as_placed, cell_of, plane_grid, product_grid
 from sunveil.site import Plane, Site, normals
 
 
@@ -19,21 +19,14 @@ def test_the_papers_grid_has_every_whole_degree_once():
     assert pairs == {(float(a), float(t)) for a in range(360) for t in range(90)}
 
 
-def test_a_grid_gives_planes_and_their_normals():
+def test_a_grid_gives_planes_and_their_normals_and_stops_before_north():
     grid = product_grid(np.array([0.0, 90.0]), np.array([10.0, 20.0]))
-    assert [grid[i] for i in range(4)] == [
-        Plane(0.0, 10.0),
-        Plane(90.0, 10.0),
-        Plane(0.0, 20.0),
-        Plane(90.0, 20.0),
-    ]
-    np.testing.assert_allclose(grid.normals[3], Plane(90.0, 20.0).normal)
-
-
-def test_steps_that_do_not_divide_the_circle_stop_before_north():
-    grid = plane_grid(100.0, 40.0)
-    assert sorted(set(grid.surface_azimuth)) == [0.0, 100.0, 200.0, 300.0]
-    assert sorted(set(grid.surface_tilt)) == [0.0, 40.0, 80.0]
+    planes = [Plane(0.0, 10.0), Plane(90.0, 10.0), Plane(0.0, 20.0), Plane(90.0, 20.0)]
+    assert [grid[i] for i in range(4)] == planes
+    np.testing.assert_allclose(grid.normals[3], planes[3].normal)
+    coarse = plane_grid(100.0, 40.0)
+    assert sorted(set(coarse.surface_azimuth)) == [0.0, 100.0, 200.0, 300.0]
+    assert sorted(set(coarse.surface_tilt)) == [0.0, 40.0, 80.0]
 
 
 def test_a_grid_that_cannot_be_is_refused_by_name():
@@ -102,29 +95,6 @@ def test_a_plane_is_turned_as_its_vector_is(latitude, longitude, north, east, az
     np.testing.assert_array_equal(found[:, 2:], given[:, 2:])
 
 
-@given(LATITUDES, LONGITUDES, st.floats(0, 360), st.floats(0, 89))
-def test_the_same_place_leaves_a_plane_as_it_is(latitude, longitude, azimuth, tilt):
-    given = point(azimuth, tilt)
-    found = as_placed(given, Site(latitude, longitude, 0.0), places(latitude, longitude))
-    np.testing.assert_allclose(found, given, atol=1e-6)
-
-
-def test_a_place_to_the_north_sees_a_southern_plane_steeper():
-    site = Site(40.0, -105.0, 0.0)
-    found = as_placed(point(180.0, 30.0), site, places(41.0, -105.0))
-    # the same direction of space is lower in the sky there
-    assert np.hypot(*found[0, :2]) == pytest.approx(31.0)
-
-
-def test_a_cell_is_the_square_around_its_centre():
-    cell = cell_of(39.742, -105.1727, 1795.0)
-    site = cell.site
-    assert abs(site.latitude - 39.742) <= SIZE / 2
-    assert abs(site.longitude + 105.1727) <= SIZE / 2
-    assert site.altitude == 1750.0
-    assert cell_of(site.latitude, site.longitude, site.altitude) == cell
-
-
 @given(st.floats(-90, 90), st.floats(-180, 180), st.sampled_from([0.01, 0.02, 0.1, 0.5, 2.0]))
 def test_every_place_lies_in_its_cell(latitude, longitude, size):
     site = cell_of(latitude, longitude, size=size).site
@@ -134,25 +104,19 @@ def test_every_place_lies_in_its_cell(latitude, longitude, size):
     assert -180.0 <= site.longitude < 180.0
 
 
-def test_the_edges_of_the_map_meet():
+def test_cells_part_halfway_meet_at_the_edges_of_the_map_and_have_bands_of_altitude():
+    assert (cell_of(0.0499, 5.0).row, cell_of(0.0501, 5.0).row) == (0, 1)
     assert cell_of(10.0, 180.0) == cell_of(10.0, -180.0)
     assert cell_of(10.0, 179.999) == cell_of(10.0, -179.999)
     assert cell_of(90.0, 0.0).site.latitude == 90.0
     assert cell_of(-90.0, 0.0).site.latitude == -90.0
     assert cell_of(0.0, 0.0) == cell_of(-0.0, -0.0) == cell_of(0.0499, -0.0499)
-
-
-def test_neighbouring_cells_part_halfway():
-    assert cell_of(0.0499, 5.0).row == 0
-    assert cell_of(0.0501, 5.0).row == 1
-
-
-def test_altitudes_fall_into_bands():
-    assert cell_of(40.0, 5.0, 1609.0).site.altitude == 1500.0
-    assert cell_of(40.0, 5.0, 1626.0).site.altitude == 1750.0
-    assert cell_of(40.0, 5.0, -5.0).site.altitude == 0.0
+    altitudes = {1609.0: 1500.0, 1626.0: 1750.0, -5.0: 0.0}
+    assert {each: cell_of(40.0, 5.0, each).site.altitude for each in altitudes} == altitudes
     assert cell_of(40.0, 5.0).band is None
     assert cell_of(40.0, 5.0).site == Site(40.0, 5.0)
+    assert Cell(397, 2550, 6).site == Site(39.7, -105.0, 1500.0)
+    assert len({cell_of(39.7, -105.0, 1600.0), Cell(397, 2550, 6)}) == 1
 
 
 @pytest.mark.parametrize("size", [0.005, 2.5, 0.0, -1.0, float("nan")])
@@ -165,8 +129,3 @@ def test_cells_of_unlikely_sizes_are_refused(size):
 def test_places_off_the_globe_are_refused(place):
     with pytest.raises(ParameterError):
         cell_of(*place)
-
-
-def test_a_cell_is_a_name_for_its_place():
-    assert Cell(397, 2550, 6).site == Site(39.7, -105.0, 1500.0)
-    assert len({cell_of(39.7, -105.0, 1600.0), Cell(397, 2550, 6)}) == 1

@@ -45,16 +45,8 @@ SITES = (
     Site(-33.87, 151.2, 20.0),
     Site(1.35, 103.8, 15.0),
 )
-PLANES = [
-    Plane(0.0, 0.0),
-    Plane(180.0, 30.0),
-    Plane(270.0, 18.0),
-    Plane(37.0, 62.5),
-    Plane(95.0, 90.0),
-    Plane(200.0, 5.3),
-    Plane(359.0, 45.0),
-    Plane(0.0, 25.0),
-]
+FACING = [(0, 0), (180, 30), (270, 18), (37, 62.5), (95, 90), (200, 5.3), (359, 45), (0, 25)]
+PLANES = [Plane(float(azimuth), float(tilt)) for azimuth, tilt in FACING]
 NORMALS = np.stack([plane.normal for plane in PLANES])
 LOW_SUN = np.sin(np.radians(5.0))
 azimuths = st.floats(0.0, 360.0)
@@ -211,14 +203,6 @@ def test_single_precision_is_enough_for_the_power_of_planes(years, site):
     assert (np.abs(found - double) < 1e-6).mean() > 0.99
 
 
-def test_modules_twice_as_hot_give_less(years):
-    sky = at_its_own_times(years[SITES[0]])
-    sky = sky.take(sky.ghi > 300.0)
-    cool, hot = (ac_power(sky, NORMALS[1:2], heat=heat) for heat in (1.0, 2.0))
-    assert (hot < cool).all()
-    assert hot.sum() > 0.8 * cool.sum()
-
-
 def test_a_plane_that_turns_gets_at_each_instant_what_a_fixed_one_would(years):
     sky = at_its_own_times(years[SITES[0]])
     sky = sky.take(np.flatnonzero(sky.sun[:, 2] > LOW_SUN)[: len(PLANES)])
@@ -253,38 +237,11 @@ def test_a_plane_mirrored_with_the_sun_gives_the_same(noons, azimuth, tilt, meri
 
 
 @settings(max_examples=50, deadline=None)
-@given(azimuth=azimuths, tilt=tilts, turns=st.integers(-3, 3))
-def test_whole_turns_of_the_azimuth_change_nothing(noons, azimuth, tilt, turns):
-    ours = ac_power(noons, one(azimuth, tilt))
-    theirs = ac_power(noons, one(azimuth + 360.0 * turns, tilt))
-    np.testing.assert_allclose(ours, theirs, atol=1e-5)  # one entry of the table
-
-
-@settings(max_examples=30, deadline=None)
-@given(azimuth=azimuths)
-def test_a_flat_plane_does_not_care_where_it_faces(noons, azimuth):
-    np.testing.assert_allclose(
-        ac_power(noons, one(azimuth, 0.0)), ac_power(noons, one(0.0, 0.0)), atol=1e-12
-    )
-
-
-@settings(max_examples=50, deadline=None)
 @given(azimuth=azimuths, tilt=tilts, albedo=st.floats(0.0, 1.0), heat=st.floats(0.5, 2.0))
 def test_power_is_never_negative_nor_absurd(noons, azimuth, tilt, albedo, heat):
     power = ac_power(noons, one(azimuth, tilt), albedo=albedo, heat=heat)
     assert (power >= 0.0).all()
     assert (power < 1.7).all()
-
-
-@settings(max_examples=50, deadline=None)
-@given(azimuth=azimuths, tilt=st.floats(1.0, 90.0), low=st.floats(0.0, 0.5), more=st.floats(0, 0.5))
-def test_brighter_ground_gives_a_tilted_plane_more_light(noons, azimuth, tilt, low, more):
-    dull, bright = (
-        plane_irradiance(noons, one(azimuth, tilt), albedo=a) for a in (low, low + more)
-    )
-    assert (bright >= dull).all()
-    if more > 0.01:
-        assert bright.sum() > dull.sum()
 
 
 def test_the_glass_may_be_left_off_the_light_about_the_sun(noons):
@@ -298,24 +255,6 @@ def test_the_glass_may_be_left_off_the_light_about_the_sun(noons):
     about = noons.dhi * noons.circumsolar / up * cosine
     np.testing.assert_allclose(letter - usual, about * (1.0 - direct_modifier(cosine)), atol=1e-6)
     assert (letter >= usual - 1e-9).all()
-
-
-def test_a_wall_that_faces_away_from_the_sun_gets_diffuse_light_only(noons):
-    for place in range(0, len(noons), 10):
-        sky = noons.take(np.array([place]))
-        away = np.degrees(np.arctan2(sky.sun[0, 0], sky.sun[0, 1])) + 180.0
-        no_beam = replace(sky, dni=np.zeros(1))
-        np.testing.assert_allclose(
-            plane_irradiance(sky, one(away, 90.0)), plane_irradiance(no_beam, one(away, 90.0))
-        )
-        assert plane_irradiance(sky, one(away, 90.0))[0, 0] < sky.dhi[0] + 0.2 * sky.ghi[0]
-
-
-def test_a_plane_that_faces_the_sun_gets_more_beam_than_any_other(noons):
-    beam_only = replace(noons, dhi=np.zeros(len(noons)), ghi=np.zeros(len(noons)))
-    facing = plane_irradiance(beam_only, beam_only.sun[None])
-    np.testing.assert_allclose(facing[0], noons.dni, rtol=1e-5)
-    assert (plane_irradiance(beam_only, NORMALS) <= facing + 0.01).all()
 
 
 # Haze.
@@ -344,24 +283,10 @@ def test_haze_dims_the_sky_as_another_turbidity_does(years, site, more):
         np.testing.assert_allclose(getattr(hazy, name), other[name], rtol=0.01, atol=8.0)
 
 
-def test_haze_takes_from_the_beam_and_gives_to_the_dome(noons):
-    hazy = noons.hazier(0.5)
-    assert (hazy.dni < noons.dni).all()
-    assert (hazy.ghi < noons.ghi).all()
-    high = noons.sun[:, 2] > np.sin(np.radians(15.0))
-    assert (hazy.dhi[high] > noons.dhi[high]).all()
-    clear = noons.hazier(-0.5)
-    assert (clear.dni > noons.dni).all()
-    assert (clear.dhi[high] < noons.dhi[high]).all()
-
-
-def test_no_haze_changes_nothing(noons):
-    assert noons.hazier(0.0) is noons
-
-
 @settings(max_examples=30, deadline=None)
 @given(more=st.floats(-0.5, 1.5))
 def test_haze_can_be_taken_back(noons, more):
+    assert noons.hazier(0.0) is noons
     back = noons.hazier(more).hazier(-more)
     np.testing.assert_allclose(back.dni, noons.dni, rtol=1e-5)
     np.testing.assert_allclose(back.ghi, noons.ghi, rtol=1e-9)
@@ -398,11 +323,3 @@ def test_measured_weather_keeps_its_share_of_the_clear_sky_between_its_times(yea
     np.testing.assert_allclose(found.clearness[bright], 0.5, rtol=1e-6)
     closure = found.ghi - found.dni * found.sun[:, 2]
     np.testing.assert_allclose(found.dhi[bright], closure[bright], rtol=1e-9)
-
-
-def test_a_part_of_a_sky_keeps_its_rows(noons):
-    some = np.array([3, 1])
-    part = noons.take(some)
-    assert len(part) == 2
-    np.testing.assert_array_equal(part.sun, noons.sun[some])
-    np.testing.assert_array_equal(part.horizon, noons.horizon[some])

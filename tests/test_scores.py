@@ -193,15 +193,6 @@ def test_counts_and_votes_made_before_are_raised_where_these_are_higher(threshol
         np.testing.assert_array_equal(found, np.maximum(one, other))
 
 
-def test_a_day_on_which_all_agree_has_all_votes_however_many_days_there_are():
-    profiles = np.full((1, 600), np.log(0.5), dtype=np.float32)
-    power = np.full(600, np.log(0.5 * CAPACITIES.values[30]), dtype=np.float32)
-    found = count_days(
-        power, profiles, BINS, days=np.arange(0, 601, 2), thresholds=THRESHOLDS, fewest=2
-    )
-    assert found[0, 30] == 300 * len(THRESHOLDS)
-
-
 def test_more_thresholds_than_can_be_counted_are_refused():
     power, profiles = long_world(1, 9)
     shares = tuple(np.arange(1, 65) / 64.0)
@@ -220,20 +211,6 @@ def test_the_window_is_the_documented_one_to_half_a_step():
             assert found == 1
         if abs(ratio - 1.0) > 0.15 + 0.01:
             assert found == 0
-
-
-def test_the_best_plane_and_capacity_are_those_that_made_the_readings():
-    profiles = np.random.default_rng(5).uniform(0.2, 1.0, (6, 300))
-    found = counted(4.0 * profiles[3], profiles)
-    plane, capacity = np.unravel_index(found.argmax(), found.shape)
-    assert plane == 3
-    assert found[plane, capacity] == 300
-    assert CAPACITIES.values[capacity] == pytest.approx(4.0, rel=0.16)
-
-
-def test_readings_count_only_where_the_model_reaches_the_floor():
-    profiles = np.array([[0.05, 0.2, 0.2], [0.2, 0.2, 0.2]])
-    assert counted(2.0 * profiles[0], profiles).max(axis=1).tolist() == [2, 2]
 
 
 @settings(max_examples=100, deadline=None)
@@ -262,15 +239,6 @@ def test_no_reading_agrees_below_the_floor_not_even_the_dark():
     for power in (np.full(READINGS, 0.4), np.zeros(READINGS), np.full(READINGS, math.inf)):
         assert not counted(power, profiles).any()
         assert not voted(power, profiles).any()
-
-
-def test_a_perfect_record_agrees_everywhere_and_has_all_votes():
-    profiles = np.full((1, READINGS), 0.5)
-    capacity = 30
-    power = 0.5 * np.full(READINGS, CAPACITIES.values[capacity])
-    assert counted(power, profiles)[0, capacity] == READINGS
-    assert voted(power, profiles)[0, capacity] == DAYS * len(THRESHOLDS)
-    assert counted(power, profiles)[0, capacity + BINS.width] == 0
 
 
 ANY = st.one_of(
@@ -358,45 +326,24 @@ def test_capacities_are_geometric_and_reach_their_end():
 
 
 @pytest.mark.parametrize(
-    ("low", "high", "step"),
+    ("make", "given", "said"),
     [
-        (0.0, 1.0, 0.1),
-        (-1.0, 1.0, 0.1),
-        (2.0, 1.0, 0.1),
-        (1.0, math.inf, 0.1),
-        (math.nan, 1.0, 0.1),
-        (1.0, 2.0, 0.0),
-        (1.0, 2.0, 1.0),
-        (1.0, 2.0, math.nan),
+        *(
+            (Capacities, given, "capacities")
+            for given in ((0.0, 1.0, 0.1), (-1.0, 1.0, 0.1), (2.0, 1.0, 0.1), (1.0, math.inf, 0.1),
+                          (math.nan, 1.0, 0.1), (1.0, 2.0, 0.0), (1.0, 2.0, 1.0),
+                          (1.0, 2.0, math.nan))
+        ),
+        *((Tolerance, (given,), "relative tolerance") for given in (0.0, 1.0, math.nan)),
+        *((Tolerance, (0.15, floor), "floor of modelled power") for floor in (0.0, 1.0, -0.1)),
     ],
-)
-def test_capacities_that_are_no_grid_are_refused(low, high, step):
-    with pytest.raises(ParameterError, match="capacities"):
-        Capacities(low, high, step)
-
-
-@pytest.mark.parametrize("fault", [{"relative": 0.0}, {"relative": 1.0}, {"relative": math.nan}])
-def test_a_tolerance_out_of_range_is_refused(fault):
-    with pytest.raises(ParameterError, match="relative tolerance"):
-        Tolerance(**fault)
-
-
-@pytest.mark.parametrize("floor", [0.0, 1.0, -0.1])
-def test_a_floor_out_of_range_is_refused(floor):
-    with pytest.raises(ParameterError, match="floor of modelled power"):
-        Tolerance(floor=floor)
+)  # fmt: skip
+def test_capacities_and_tolerances_out_of_range_are_refused(make, given, said):
+    with pytest.raises(ParameterError, match=said):
+        make(*given)
 
 
 def test_the_fit_score_is_less_the_mean_square():
     measured = np.array([0.0, 0.5, 1.0, 0.25])
     profiles = np.array([[0.0, 0.5, 1.0, 0.25], [0.0, 0.0, 1.0, 0.25], [1.0, 0.5, 0.0, 0.25]])
     np.testing.assert_allclose(fit_score(measured, profiles), [0.0, -0.0625, -0.5])
-
-
-@settings(deadline=None)
-@given(st.integers(0, 2**32 - 1), st.integers(1, 40))
-def test_the_fit_score_of_normalised_days_lies_between_minus_one_and_zero(seed, size):
-    rng = np.random.default_rng(seed)
-    score = fit_score(rng.random(size), rng.random((4, size)))
-    assert (score <= 0.0).all()
-    assert (score >= -1.0).all()

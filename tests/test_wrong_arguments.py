@@ -11,6 +11,7 @@ from pathlib import Path
 from types import NoneType, UnionType
 from typing import Any, Union, get_args, get_origin
 
+import matplotlib.pyplot as plt
 import numpy as np
 import pandas as pd
 import pytest
@@ -23,12 +24,6 @@ from right_values import ELSEWHERE, RIGHT, Unknown, right_of, stand_in
 from sunveil._options import array_of, fits, member_of
 from sunveil.errors import ParameterError, SunveilError
 from sunveil.site import Losses
-
-PACKAGES = ("sunveil", "sunveil.meters", "sunveil.weather", "sunveil.plots", "sunveil.plots")
-# These ask servers; what they are asked is checked in tests/weather.
-ASK_SERVERS = {"get_nsrdb", "get_pvgis"}
-EXAMPLES = 20
-
 
 JUNK: list[Any] = [
     None, True, 0, -1, 10**400, 1.5, float("nan"), float("inf"), -1e308, 2 + 3j, Fraction(1, 3),
@@ -99,24 +94,19 @@ CALLED_ELSE = {
 }
 # Parameters that take what their fields do not keep.
 CONVERTED = {("estimates.inference_options.InferOptions", "losses"): Losses | float}
+SPAN = {"start": RIGHT["start"], "end": RIGHT["end"]}
 # What else is needed before some functions look at the rest.
 ALSO: dict[str, dict[str, Callable[[], Any]]] = {
     "inference.infer.infer": {"site": lambda: GOLDEN, "power": RIGHT["power"]},
     "inference.infer.infer_frame": {"site": lambda: GOLDEN},
     "inference.infer.separate": {
-        "site": lambda: GOLDEN,
-        "estimate": estimate_of,
-        "power": RIGHT["power"],
+        "site": lambda: GOLDEN, "estimate": estimate_of, "power": RIGHT["power"]
     },
-    "weather.sources.get_weather": {"start": RIGHT["start"], "end": RIGHT["end"]},
+    "weather.sources.get_weather": SPAN,
     "power.compute_power.fleet_power": {
-        "publication": RIGHT["publication"],
-        "site": lambda: GOLDEN,
-        "start": RIGHT["start"],
-        "end": RIGHT["end"],
-        "draws": lambda: 20,
+        **SPAN, "publication": RIGHT["publication"], "site": lambda: GOLDEN, "draws": lambda: 20
     },
-}
+}  # fmt: skip
 
 
 def wrong_for(hint: Any) -> st.SearchStrategy[Any]:
@@ -178,7 +168,7 @@ def attempted(each: Public, wrong: dict[str, Any]) -> SunveilError | None:
     except SunveilError as error:
         return error
     finally:
-        _close_figures()
+        plt.close("all")
     return None
 
 
@@ -197,12 +187,6 @@ def edges(hint: Any) -> st.SearchStrategy[Any]:
     return st.sampled_from(fitting) if fitting else st.nothing()
 
 
-def _close_figures() -> None:
-    import matplotlib.pyplot as plt
-
-    plt.close("all")
-
-
 @pytest.fixture(scope="module", autouse=True)
 def elsewhere(tmp_path_factory):
     """Let what is written under a wrong name be written where it does no harm."""
@@ -214,12 +198,8 @@ def elsewhere(tmp_path_factory):
 def test_everything_public_is_tried():
     assert len(PUBLIC) > 100
     assert len(WORKED) > 70
-    for name in (
-        "inference.infer.infer",
-        "inference.fleet_run.infer_fleet",
-        "ledger.ledger.Ledger.charge",
-    ):
-        assert name in PUBLIC
+    assert {"inference.infer.infer", "inference.fleet_run.infer_fleet",
+            "ledger.ledger.Ledger.charge"} <= set(PUBLIC)  # fmt: skip
 
 
 @pytest.mark.parametrize("name", WORKED)
@@ -236,7 +216,7 @@ def test_a_wrong_value_is_told_in_a_sentence_with_a_remedy(name):
     if pairs.is_empty:
         return
 
-    @settings(max_examples=EXAMPLES, derandomize=True, database=None, deadline=None)
+    @settings(max_examples=20, derandomize=True, database=None, deadline=None)
     @given(pairs)
     def attempt(pair: tuple[str, Any]) -> None:
         parameter, value = pair

@@ -11,7 +11,7 @@ from collections.abc import Callable, Generator, Iterator
 from dataclasses import dataclass
 from functools import partial
 
-from audit.cases import Scope
+from audit.cases import REFUSED, Scope
 from audit.comparing import CONFIDENCE, EVENTS, AuditCase, audit_case
 from audit.entries import Workplace, open_workplace
 from audit.faults import (
@@ -61,7 +61,7 @@ def checks(place: Workplace, *, short: bool) -> Generator[tuple[str, Check], Non
         # one chance in a thousand, shared by all events of all pairs
         alpha = (1.0 - CONFIDENCE) / (EVENTS * sum(len(case.neighbours) for case in cases))
         for case in cases:
-            yield case.name, partial(_case, case, place, alpha)
+            yield case.name, partial(rows_of_case, case, place, alpha)
         for fault in planted_faults():
             yield f"fault {fault.name}", partial(_fault, fault, place, alpha)
         yield "accounts", partial(_accounts, place)
@@ -97,12 +97,14 @@ def _of_loss(found: mechanisms.ExactFinding) -> str:
     return f"loss {found.largest:.6f} of {found.epsilon:g} claimed, {found.pairs:,} pairs"
 
 
-def _case(case: AuditCase, place: Workplace, alpha: float) -> Iterator[Row]:
+def rows_of_case(case: AuditCase, place: Workplace, alpha: float) -> Iterator[Row]:
+    """Yield what was found of a case, which fails where what is to be answered is refused."""
     found = audit_case(case, place, alpha=alpha)
     words = f"at least {found.bound:.2f} of {found.claim:g}, {found.pairs} pairs, {found.runs} runs"
     refused = "" if found.answered else ", all refused"
     worst = "" if found.holds else f"; {found.worst}"
-    yield Row(found.holds, case.name, words + refused + worst)
+    ok = found.holds and found.answered != (case.source in REFUSED)
+    yield Row(ok, case.name, words + refused + worst)
 
 
 def _fault(fault: PlantedFault, place: Workplace, alpha: float) -> Iterator[Row]:

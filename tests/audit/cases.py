@@ -73,6 +73,8 @@ from sunveil.publication.published_tables import UNKNOWN
 READER, PYTHON, COMMAND, PROCESS = "reader", "Python", "command", "process"
 FOLDER, SERVICE = "publication", "HTTP"
 DAYS, MANY_DAYS, SHORT_DAYS = 10, 40, 5
+# Their headers leave open which column holds the readings: all are refused, whatever cells hold.
+REFUSED = frozenset({"CSV, column to be told"})
 # Releases of whole records are so noisy that it takes this many to tell that all went wrong; when
 # none did, this many or more are near what they are, but for a few runs in a thousand.
 CROWD, CROWD_NEAR = 40, 16

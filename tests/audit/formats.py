@@ -416,6 +416,8 @@ JSON_KINDS: Kinds = _kinds(
         "an object": b'{"time": 3}',
         "an open quote": b'"1',
         "the end of the list": b"1}]",
+        "the end of an object": b"1} {",
+        "a key that cannot be read": b'1, "\\q": 5',
         "a decimal comma in JSON": b"1,5",
         "its own unit": b'1, "unit": "W"',
         "a unit that is none": b'1, "unit": "furlong"',

@@ -9,6 +9,8 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
+from audit.__main__ import rows_of_case
+from audit.cases import REFUSED
 from audit.comparing import (
     BOUNDS_PER_EVENT,
     AuditCase,
@@ -80,6 +82,14 @@ def test_what_never_differs_is_run_once(five_days, place):
     assert (found.holds, found.bound, found.differing, found.pairs) == (True, 0.0, (), 2)
     assert found.runs == 5
     assert not found.answered
+
+
+@pytest.mark.parametrize("source", ["CSV", *REFUSED])
+@pytest.mark.parametrize("drawn", [(), ({"one": True},)])
+def test_a_file_that_should_be_answered_fails_where_all_is_refused(five_days, place, source, drawn):
+    asked = case(five_days, lambda _: Outcome({"code": "0"}, drawn), source=source)
+    (row,) = rows_of_case(asked, place, ALPHA)
+    assert row.ok is (bool(drawn) == (source == "CSV"))
 
 
 def test_one_byte_that_always_differs_exceeds_the_claim(five_days, place):

@@ -82,25 +82,3 @@ def test_a_broken_audit_ends_with_one_and_is_written_down(shown, tmp_path):
     assert lines[-1].startswith("Something that must hold does not")
     assert json.loads(out.read_text())["exact"][0]["largest"] == 1.5
     assert [path.name for path in tmp_path.iterdir()] == ["audit.json"]
-
-
-@pytest.mark.parametrize(
-    ("given", "said"),
-    [
-        (("--pairs", 0), "pairs must be a whole number between 40 and 10000000, and 0 is not"),
-        (("--pairs", "many"), "'many' is not a valid integer"),
-        (("--draws", 1), "draws must be a whole number between 200 and 10000000, and 1 is not"),
-        (("--seed", -5), "seed must be a whole number between 0 and 4294967295, and -5 is not"),
-        (("--epsilon", "nan"), "epsilon must be a finite number above 0, and nan is not"),
-        (("--epsilon", 0), "epsilon must be a finite number above 0, and 0 is not"),
-        (("--epsilon", 1e9), "epsilon must be from 0.0001 to 50"),
-        (("--out", "no/such/folder/x"), "is in a folder that does not exist"),
-        (("--end-to-end",), "--end-to-end"),
-    ],
-)
-def test_bad_input_is_said_in_one_sentence(sunveil, given, said):
-    got = sunveil("audit", *given)
-    assert got.code == 2
-    assert got.out == ""
-    assert said in got.err
-    assert len(got.err.splitlines()) == 1

@@ -1,7 +1,6 @@
 from __future__ import annotations
 
 import gzip
-import os
 
 import pytest
 
@@ -51,63 +50,12 @@ def test_a_file_without_readings_is_refused_by_its_name(refused, tmp_path, place
     assert name.partition(".")[0] in refused("infer", path, *place)
 
 
-def test_a_file_that_is_not_there_is_refused(refused, tmp_path, place):
-    assert "there is no file" in refused("infer", tmp_path / "nowhere.csv", *place)
-
-
-def test_a_file_that_is_not_given_to_us_is_refused(refused, tmp_path, place):
-    path = tmp_path / "loop.csv"
+def test_a_loop_of_links_and_a_folder_without_meters_are_refused(refused, tmp_path, place):
+    path, bare = tmp_path / "loop.csv", tmp_path / "bare"
     path.symlink_to(path)
+    bare.mkdir()
     assert "loop.csv" in refused("infer", path, *place)
-
-
-def test_a_folder_without_meters_is_refused(refused, tmp_path, place):
-    (tmp_path / "bare").mkdir()
-    assert "no meter files" in refused("infer", tmp_path / "bare", *place)
-
-
-@pytest.mark.parametrize("option", ["--time-column", "--power-column", "--system-column"])
-def test_a_missing_column_is_refused_by_its_option(refused, one_system, place, option):
-    said = refused("infer", one_system, *place, option, "nothere")
-    assert f"option `{option.strip('-').replace('-', '_')}`" in said
-
-
-@pytest.mark.parametrize(
-    ("option", "value", "word"),
-    [
-        ("--latitude", "95", "latitude"),
-        ("--latitude", "nan", "latitude"),
-        ("--longitude", "-500", "longitude"),
-        ("--longitude", "inf", "longitude"),
-        ("--altitude", "-inf", "altitude"),
-        ("--altitude", "nan", "altitude"),
-        ("--losses", "nan", "losses"),
-        ("--losses", "1.5", "losses"),
-        ("--inverter-efficiency", "inf", "inverter_efficiency"),
-        ("--albedo", "nan", "albedo"),
-        ("--albedo", "-1", "albedo"),
-        ("--latitude", "north", "--latitude"),
-        ("--method", "magic", "--method"),
-        ("--clock", "mend", "--clock"),
-        ("--label", "centre", "--label"),
-        ("--power-unit", "furlong", "--power-unit"),
-        ("--group", "year", "--group"),
-        ("--timezone", "Mars/Olympus", "Mars/Olympus"),
-        ("--duplicates", "all", "--duplicates"),
-        ("--unit-switch", "maybe", "--unit-switch"),
-        ("--nonsense", "1", "--nonsense"),
-    ],
-)
-def test_a_value_out_of_its_range_is_refused_by_name(
-    refused, one_system, place, option, value, word
-):
-    assert word in refused("infer", one_system, *place, option, value)
-
-
-def test_what_must_be_given_is_asked_for(refused, one_system):
-    assert "--longitude" in refused("infer", one_system, "--latitude", "40")
-    assert "METERS" in refused("infer", "--latitude", "40", "--longitude", "5")
-    assert "nonesuch" in refused("nonesuch")
+    assert "no meter files" in refused("infer", bare, *place)
 
 
 def test_a_year_without_weather_is_refused_with_both_spans(
@@ -119,26 +67,10 @@ def test_a_year_without_weather_is_refused_with_both_spans(
 
 
 def test_weather_of_another_place_or_kind_is_refused(refused, one_system, tmp_path, place):
-    assert "nosuch.csv" in refused("infer", one_system, *place, "--weather", "nosuch.csv")
     for content in (b"", b"Dear Sir\n", bytes(range(256))):
         path = tmp_path / "sky.csv"
         path.write_bytes(content)
         assert "sky.csv" in refused("infer", one_system, *place, "--weather", path)
-
-
-def test_the_nsrdb_without_a_key_is_refused_with_the_remedy(refused, one_system, place):
-    assert "NSRDB_API_KEY" in refused("infer", one_system, *place, "--weather", "nsrdb")
-    key = ("--nsrdb-key", "abc")
-    assert "e-mail" in refused("infer", one_system, *place, "--weather", "nsrdb", *key)
-
-
-def test_an_out_that_cannot_be_written_is_refused_before_the_work(
-    refused, one_system, tmp_path, place
-):
-    missing = tmp_path / "missing" / "x.json"
-    assert "does not exist" in refused("infer", "unread.csv", *place, out=missing)
-    assert "not a file" in refused("infer", "unread.csv", *place, out=tmp_path)
-    assert "not a file" in refused("infer", "unread.csv", *place, out=os.devnull)
 
 
 def test_an_out_that_would_spoil_the_input_is_refused(refused, one_system, tmp_path, place):
@@ -146,7 +78,7 @@ def test_an_out_that_would_spoil_the_input_is_refused(refused, one_system, tmp_p
     link = tmp_path / "link.csv"
     link.symlink_to(one_system)
     beside = one_system.parent / "more.csv"
-    for meters, out in ((one_system, one_system), (one_system, link), (one_system.parent, beside)):
+    for meters, out in ((one_system, link), (one_system.parent, beside)):
         assert "files that are read" in refused("infer", meters, *place, out=out)
     assert one_system.read_bytes() == before
     assert not beside.exists()

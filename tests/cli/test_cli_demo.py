@@ -77,20 +77,3 @@ def test_the_command_for_the_same_by_hand_works(said, sunveil):
     by_hand = sunveil(*command[1:])
     assert by_hand.code == 0
     assert by_hand.out.count("\nsim-") >= 6
-
-
-def test_a_folder_that_is_a_file_is_refused(sunveil, tmp_path):
-    (tmp_path / "taken").write_text("")
-    for out in (tmp_path / "taken", tmp_path / "taken" / "below"):
-        refused = sunveil("demo", "--out", out)
-        assert (refused.code, refused.out) == (2, "")
-        assert refused.err.count("\n") == 1
-        assert "taken" in refused.err
-
-
-@pytest.mark.parametrize("option", [("--systems", "0"), ("--seed", "-1"), ("--systems", "x")])
-def test_an_impossible_fleet_is_refused(sunveil, tmp_path, option):
-    refused = sunveil("demo", "--out", tmp_path / "new", *option)
-    assert (refused.code, refused.out) == (2, "")
-    assert option[0] in refused.err
-    assert not (tmp_path / "new").exists()

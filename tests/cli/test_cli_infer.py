@@ -7,7 +7,9 @@ import numpy as np
 import pandas as pd
 import pytest
 
+from sunveil.errors import WeatherError
 from sunveil.site import Plane
+from sunveil.weather.sources import SiteWeather, merged
 
 KEYS = {
     "system_id",
@@ -26,18 +28,6 @@ KEYS = {
 
 def angle(told: dict, plane: tuple[float, float]) -> float:
     return Plane(told["surface_azimuth"], told["surface_tilt"]).angle_to(Plane(*plane))
-
-
-@pytest.fixture
-def write_csv(tmp_path):
-    def write(name: str, power: pd.Series, *, stamp: str = "%Y-%m-%dT%H:%MZ") -> None:
-        rows = [f"{when:{stamp}},{value:.5f}" for when, value in power.items()]
-        path = tmp_path / name
-        path.parent.mkdir(exist_ok=True)
-        path.write_text("\n".join(["time,power_kw", *rows]) + "\n")
-        return path
-
-    return write
 
 
 def test_a_long_file_of_three_systems_gives_three_json_objects(
@@ -105,10 +95,10 @@ def test_a_table_shows_intervals_and_names_what_was_assumed(sunveil, three_syste
     assert "albedo 0.25" in rows[-1]
 
 
-def test_a_folder_gives_one_system_for_each_file(sunveil, three_roofs, tmp_path, write_csv, place):
+def test_a_folder_gives_one_system_for_each_file(sunveil, three_roofs, tmp_path, place):
     for name, power in three_roofs.items():
-        write_csv(f"meters/{name}.csv", power)
-    said = sunveil("infer", tmp_path / "meters", *place, "--json")
+        power.rename("power_kw").to_csv(tmp_path / f"{name}.csv", index_label="time")
+    said = sunveil("infer", tmp_path, *place, "--json")
     assert said.code == 0
     assert [each["system_id"] for each in json.loads(said.out)] == ["east", "south", "west"]
 
@@ -121,10 +111,11 @@ def test_the_paper_s_method_is_had_by_name(sunveil, one_system, place):
 
 
 def test_a_fast_clock_is_repaired_and_said_unless_it_is_given(
-    sunveil, three_roofs, write_csv, place
+    sunveil, three_roofs, write_long, tmp_path, place
 ):
     power = three_roofs["south"]
-    path = write_csv("fast.csv", power.set_axis(power.index + pd.Timedelta(hours=1)))
+    path = tmp_path / "fast.csv"
+    write_long(path, {"fast": power.set_axis(power.index + pd.Timedelta(hours=1))})
     repaired = sunveil("infer", path, *place)
     assert "clock_repaired: the declared clock did not fit the sun" in repaired.out
     assert "fast: the time stamps run 60 minutes ahead" in repaired.out
@@ -199,37 +190,6 @@ def test_what_was_told_apart_is_written_for_its_owner(sunveil, home, place, tmp_
     assert np.corrcoef(text["generation_kw"], power)[0, 1] > 0.97
     assert (text["generation_low_kw"] <= text["generation_kw"]).all()
     assert (text["generation_kw"] <= text["generation_high_kw"]).all()
-
-
-@pytest.mark.parametrize(
-    ("more", "words"),
-    [
-        (["--separated", "apart.csv"], "--separated is for net meters, and system south reads"),
-        (["--separated", "apart.xlsx"], "apart.xlsx must end with .csv or .parquet"),
-        (["--separated", "gone/apart.csv"], "in a folder that does not exist"),
-        (["--separated", "apart.csv", "--systems", "s.csv"], "--separated is for one system"),
-        (
-            ["--net", "--method", "paper"],
-            "needs the generation alone: set option `method` to default",
-        ),
-    ],
-)
-def test_what_cannot_be_told_apart_is_refused(
-    sunveil, one_system, home, place, tmp_path, monkeypatch, more, words
-):
-    monkeypatch.chdir(tmp_path)
-    meters = home[0] if "--net" in more else one_system
-    said = sunveil("infer", meters, *place, *more)
-    assert said.code == 2
-    assert words in said.err
-    assert list(tmp_path.iterdir()) == []
-
-
-def test_several_systems_are_not_told_apart_in_one_file(sunveil, three_systems, place, tmp_path):
-    said = sunveil("infer", three_systems, *place, "--net", "--separated", tmp_path / "apart.csv")
-    assert said.code == 2
-    assert "--separated is of one system, and there are 3" in said.err
-    assert list(tmp_path.iterdir()) == []
 
 
 def test_the_inverter_s_efficiency_sets_the_capacity(sunveil, one_system, place):
@@ -315,7 +275,7 @@ def rows_of(out: str) -> dict[str, str]:
     return {line.split()[0]: " ".join(line.split()) for line in lines}
 
 
-def test_systems_of_which_none_can_be_inferred_are_all_unknown(
+def test_systems_of_which_none_can_be_inferred_are_all_unknown_and_one_alone_is_an_error(
     sunveil, three_roofs, write_long, tmp_path, place
 ):
     systems = {name: power.iloc[:48] for name, power in three_roofs.items()}
@@ -324,15 +284,9 @@ def test_systems_of_which_none_can_be_inferred_are_all_unknown(
     assert ["error" in each for each in json.loads(said.out)] == [True] * 3
     # one reason of three systems is one line
     assert said.err.startswith("sunveil: left out 3 systems, east, south, west: there are 22")
-
-
-def test_one_system_alone_that_cannot_be_inferred_is_an_error(
-    sunveil, three_roofs, write_long, tmp_path, place
-):
-    path = write_long(tmp_path / "short.csv", {"a": three_roofs["south"].iloc[:48]})
-    said = sunveil("infer", path, *place, "--json")
-    assert (said.code, said.out) == (2, "")
-    assert said.err.count("\n") == 1
+    path = write_long(tmp_path / "one.csv", {"a": systems["south"]})
+    alone = sunveil("infer", path, *place, "--json")
+    assert (alone.code, alone.out, alone.err.count("\n")) == (2, "", 1)
 
 
 def test_stamps_that_nobody_can_use_are_an_error_whatever_the_readings(
@@ -377,19 +331,6 @@ def test_a_broken_file_of_a_system_that_others_have_is_no_second_row(
     assert said.err.count("left out south: ") == 1
 
 
-def test_a_file_that_cannot_be_read_keeps_its_row(
-    sunveil, three_roofs, write_long, tmp_path, place
-):
-    for name, power in three_roofs.items():
-        write_long(tmp_path / f"{name}.csv", {name: power})
-    (tmp_path / "south.csv").write_text("")
-    said = sunveil("infer", tmp_path, *place, "--json")
-    told = {each["system_id"]: each for each in json.loads(said.out)}
-    assert said.code == 0
-    assert {name for name, each in told.items() if "error" in each} == {"south"}
-    assert set(told) == set(three_roofs)
-
-
 def test_systems_of_different_years_share_one_command(
     sunveil, clear_power, three_roofs, write_long, weather_file, tmp_path, place
 ):
@@ -400,3 +341,35 @@ def test_systems_of_different_years_share_one_command(
     told = json.loads(sunveil("infer", path, *place, "--json", "--weather", weather_file(2019)).out)
     assert ["error" in each for each in told] == [True, False]
     assert "not a day in common" in told[0]["error"]
+
+
+def span(start: str, end: str) -> tuple[pd.Timestamp, pd.Timestamp]:
+    return pd.Timestamp(start, tz="UTC"), pd.Timestamp(end, tz="UTC")
+
+
+def test_spans_that_meet_are_joined_and_others_are_not():
+    early, inside = span("2012-01-01", "2012-06-01"), span("2012-02-01", "2012-03-01")
+    next_, late = span("2012-06-01", "2012-09-01"), span("2019-01-01", "2019-02-01")
+    assert merged([late, next_, inside, early]) == [span("2012-01-01", "2012-09-01"), late]
+    assert merged([]) == []
+
+
+def test_weather_of_one_site_is_loaded_once(golden_site, weather_file, tmp_path):
+    path = tmp_path / "sky.csv"
+    path.write_bytes(weather_file(2019).read_bytes())
+    june, july = span("2019-06-01", "2019-07-02"), span("2019-07-01", "2019-08-01")
+    weather = SiteWeather(str(path), golden_site, [june, july])
+    assert weather.over(june).times[-1] < june[1]
+    path.unlink()
+    assert weather.over(july).times[0] >= july[0]
+
+
+def test_weather_that_failed_is_not_asked_for_again(golden_site, weather_file, tmp_path):
+    path = tmp_path / "sky.csv"
+    june = span("2019-06-01", "2019-07-01")
+    weather = SiteWeather(str(path), golden_site, [june])
+    with pytest.raises(WeatherError):
+        weather.over(june)
+    path.write_bytes(weather_file(2019).read_bytes())
+    with pytest.raises(WeatherError):
+        weather.over(june)

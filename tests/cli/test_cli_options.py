@@ -1,5 +1,9 @@
 from __future__ import annotations
 
+import re
+from pathlib import Path
+
+import click
 import pandas as pd
 import pytest
 from click.testing import CliRunner
@@ -61,10 +65,6 @@ def test_help_is_in_groups_and_names_what_another_command_describes():
     assert "Instant of its interval" in CliRunner().invoke(cli, ["schema", "--help"]).output
 
 
-def test_without_options_the_defaults_hold(declared):
-    assert declared() == MeterOptions()
-
-
 def test_every_option_fills_its_field(declared):
     words = [
         "--time-column", "t", "--date-column", "d", "--power-column", "3", "--system-column", "s",
@@ -78,6 +78,7 @@ def test_every_option_fills_its_field(declared):
         "power_unit": "MWh", "register": "cumulative", "timezone": "UTC", "label": "end",
         "duplicates": "last", "unit_switch": "ignore", "negate": True, "net": True,
     }  # fmt: skip
+    assert declared() == MeterOptions()
     assert set(fields) == set(METER) - {"export_column", "import_column"}
     assert declared(*words) == MeterOptions(**fields)
     found = declared("--export-column", "b", "--import-column", "a")
@@ -127,3 +128,48 @@ def test_a_refusal_that_asks_for_an_option_points_to_the_schema(tmp_path):
         with pytest.raises(SourceError) as refused, pointing_to_schema(meters, given):
             raise SourceError(reason)
         assert str(refused.value) == reason + told
+
+
+TEXT = (Path(__file__).parents[2] / "docs" / "cli.md").read_text(encoding="utf-8")
+
+
+def section(command: str) -> str:
+    """Return what the reference says of a command."""
+    parts = re.split(r"^## `sunveil ([\w-]+)`$", TEXT, flags=re.MULTILINE)
+    return dict(zip(parts[1::2], parts[2::2], strict=True)).get(command, "")
+
+
+def options_of(command: click.Command) -> set[str]:
+    """Return the long options of a command, and of the commands below it."""
+    own = {
+        name
+        for parameter in command.params
+        for name in (*parameter.opts, *parameter.secondary_opts)
+        if name.startswith("--")
+    }
+    below = command.commands.values() if isinstance(command, click.Group) else ()
+    return own.union(*map(options_of, below))
+
+
+@pytest.mark.parametrize("command", cli.commands)
+def test_every_command_and_option_is_documented(command):
+    told = set(re.findall(r"`(--[\w-]+)`", section(command)))
+    options = options_of(cli.commands[command])
+    assert options
+    assert told == options
+    # of a group's commands each has its part, and what stands before the first is said of all
+    parts = re.split(rf"^### `sunveil {command} ([\w-]+)`$", section(command), flags=re.MULTILINE)
+    below = dict(zip(parts[1::2], parts[2::2], strict=True))
+    for name, each in getattr(cli.commands[command], "commands", {}).items():
+        assert options_of(each) <= set(re.findall(r"`(--[\w-]+)`", parts[0] + below[name]))
+
+
+def test_the_number_of_commands_is_told():
+    words = ["six", "seven", "eight", "nine", "ten", "eleven", "twelve", "thirteen"]
+    words += ["fourteen", "fifteen", "sixteen"]
+    assert f"`sunveil` has {words[len(cli.commands) - 6]} commands." in TEXT
+
+
+def test_every_general_option_is_documented():
+    for parameter in cli.params:
+        assert any(name in TEXT for name in parameter.opts)

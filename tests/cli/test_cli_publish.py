@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import json
 
+import pandas as pd
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
@@ -31,38 +32,28 @@ def estimates(tmp_path):
         }
         for i in range(120)
     ]
-    path = tmp_path / "estimates.json"
-    path.write_text(json.dumps(rows))
-    return path
+    (tmp_path / "estimates.json").write_text(json.dumps(rows))
+    return tmp_path / "estimates.json"
 
 
 def left(sunveil, dataset: str) -> float:
     return json.loads(sunveil("dataset", "show", dataset, "--json").out)["remaining"]
 
 
-def test_a_dry_run_says_the_cost_and_the_errors_and_spends_nothing(sunveil, ledger, estimates):
-    said = sunveil(
-        "publish", "fleet", estimates, "--dataset", "homes", "--epsilon", "1", "--dry-run"
-    )
-    assert said.code == 0, said.err
-    assert said.out.startswith("It would cost 1; 2 is left before it.")
-    assert "total_kw" in said.out
-    assert left(sunveil, "homes") == 2.0
-
-
-def test_tables_are_written_with_everything_beside_them(sunveil, ledger, estimates, tmp_path):
+def test_tables_are_planned_and_then_written_with_everything_beside_them(
+    sunveil, ledger, estimates, tmp_path
+):
     fleet = ("publish", "fleet", estimates, "--dataset", "homes", "--epsilon", "1")
+    planned = sunveil(*fleet, "--dry-run")
+    assert planned.code == 0, planned.err
+    assert planned.out.startswith("It would cost 1; 2 is left before it.")
+    assert "total_kw" in planned.out
+    assert left(sunveil, "homes") == 2.0
     said = sunveil(*fleet, "--out", tmp_path / "a")
     assert said.code == 0, said.err
-    names = {path.name for path in (tmp_path / "a").iterdir()}
-    assert names >= {
-        "counts.csv",
-        "counts.parquet",
-        "datapackage.json",
-        "release-card.yaml",
-        "README.md",
-        "map-of-planes.png",
-        "map-of-planes.svg",
+    assert {path.name for path in (tmp_path / "a").iterdir()} >= {
+        *("counts.csv", "counts.parquet", "datapackage.json", "release-card.yaml", "README.md"),
+        *("map-of-planes.png", "map-of-planes.svg"),
     }
     assert left(sunveil, "homes") == 1.0
     again = sunveil(*fleet, "--out", tmp_path / "b")
@@ -73,15 +64,10 @@ def test_tables_are_written_with_everything_beside_them(sunveil, ledger, estimat
     assert sunveil("ledger", "verify").code == 0
 
 
-def test_groups_need_their_keys_in_advance(sunveil, ledger, estimates, tmp_path):
+def test_groups_are_those_whose_keys_are_given_in_advance(sunveil, ledger, estimates, tmp_path):
     fleet = ("publish", "fleet", estimates, "--dataset", "homes", "--epsilon", "1")
-    bad = sunveil(*fleet, "--key", "feeder", "--keys", "F1", "--out", tmp_path / "a")
-    assert bad.code == 2
-    assert "F2" in bad.err
-    assert left(sunveil, "homes") == 2.0
-    assert not (tmp_path / "a").exists()
-    good = sunveil(*fleet, "--key", "feeder", "--keys", "F1, F2, F3", "--out", tmp_path / "a")
-    assert good.code == 0, good.err
+    said = sunveil(*fleet, "--key", "feeder", "--keys", "F1, F2, F3", "--out", tmp_path / "a")
+    assert said.code == 0, said.err
     assert (tmp_path / "a" / "totals.csv").read_text().count("\n") == 4
 
 
@@ -96,51 +82,6 @@ def test_rows_of_systems_are_charged_to_each(sunveil, ledger, three_systems, pla
     assert not any(name in text for name in ("east", "south", "west"))
     assert (tmp_path / "rows" / "systems.orange-button.json").exists()
     assert left(sunveil, "days") == 1.0
-
-
-@pytest.mark.parametrize(
-    ("given", "words"),
-    [
-        (("--epsilon", "3"), "is left"),
-        (("--epsilon", "0"), "above 0"),
-        (("--epsilon", "1", "--tilt-edges", "a,b"), "numbers separated by commas"),
-        (("--epsilon", "1", "--sectors", "0"), "sectors"),
-        (("--epsilon", "1", "--key", "feeder"), "keys"),
-    ],
-)
-def test_what_cannot_be_published_is_told_and_leaves_everything(
-    sunveil, ledger, estimates, tmp_path, given, words
-):
-    out = tmp_path / "out"
-    said = sunveil("publish", "fleet", estimates, "--dataset", "homes", *given, "--out", out)
-    assert said.code == 2
-    assert words in said.err
-    assert said.err.count("\n") == 1
-    assert not out.exists()
-    assert left(sunveil, "homes") == 2.0
-
-
-def test_a_smaller_unit_than_promised_is_refused(sunveil, ledger, three_systems, place, tmp_path):
-    said = sunveil(
-        "publish", "system", three_systems, *place, "--dataset", "homes", "--protect", "days:1",
-        "--epsilon", "1", "--out", tmp_path / "rows",
-    )  # fmt: skip
-    assert said.code == 2
-    assert "protects only any one day" in said.err
-    assert left(sunveil, "homes") == 2.0
-
-
-def test_a_folder_that_is_there_is_refused_before_anything_is_spent(
-    sunveil, ledger, estimates, tmp_path
-):
-    fleet = ("publish", "fleet", estimates, "--dataset", "homes", "--epsilon", "1")
-    (tmp_path / "full").mkdir()
-    (tmp_path / "full" / "kept.txt").write_text("kept")
-    said = sunveil(*fleet, "--out", tmp_path / "full")
-    assert said.code == 2
-    assert "there already" in said.err
-    assert "--dry-run" in sunveil(*fleet).err
-    assert left(sunveil, "homes") == 2.0
 
 
 def test_a_synthetic_table_comes_with_how_well_it_keeps_to_the_fleet(
@@ -251,3 +192,98 @@ def test_a_system_with_two_keys_in_two_datasets_is_warned_of(sunveil, promises, 
     assert said["second"].code == 0
     assert "two accounts" in sunveil("dataset", "show", "first").err
     assert json.loads(sunveil("dataset", "show", "first", "--json").out)["households"] == 2
+
+
+PLANES = {"r1": (110.0, 25.0), "r2": (180.0, 35.0), "r3": (250.0, 20.0)}
+
+
+@pytest.fixture(scope="module")
+def fleet(clear_power, tmp_path_factory):
+    """Three roofs in Parquet, the table of four systems, and what to call them by."""
+    root = tmp_path_factory.mktemp("private")
+    for name, plane in PLANES.items():
+        power = clear_power(*plane, days=15)
+        table = {"system_id": name, "time": power.index, "power_kw": power.to_numpy()}
+        (root / "readings").mkdir(exist_ok=True)
+        pd.DataFrame(table).to_parquet(root / "readings" / f"{name}.parquet", index=False)
+    rows = [f"{name},39.742,-105.1727" for name in (*PLANES, "ghost")]
+    systems = root / "systems.csv"
+    systems.write_text("\n".join(["system_id,latitude,longitude", *rows]) + "\n")
+    return (root / "readings", "--systems", systems)
+
+
+PRIVATE = ("--protect", "system", "--epsilon", "2")
+
+
+def test_a_fleet_is_released_system_by_system_and_who_is_left_out_is_counted(
+    sunveil, fleet, tmp_path
+):
+    out, refused = tmp_path / "releases.json", tmp_path / "refused.csv"
+    said = sunveil("release", *fleet, *PRIVATE, "--json", "--out", out, "--refused", refused)
+    assert said.code == 0, said.err
+    found = json.loads(out.read_text())
+    assert [each["mechanism"] for each in found] == ["window"] * 3
+    assert not any(name in out.read_text().replace('"', " ").split() for name in PLANES)
+    assert "left out: 1 no readings" in said.err
+    assert "NOTHING WAS RECORDED" in said.err
+    assert refused.read_text().startswith("system_id,kind,reason\nghost,no readings,")
+    assert refused.stat().st_mode & 0o077 == 0
+    table = sunveil("release", *fleet, "--protect", "readings:1", "--epsilon", "1")
+    assert table.code == 0, table.err
+    assert "permute-and-flip: ε = 1-DP in the worst case" in table.out
+    assert "Errors to expect" in table.out
+    assert "name a file with --refused" in table.err
+
+
+def test_a_fleet_is_published_once_and_charged_once(sunveil, ledger, fleet, tmp_path):
+    command = ("publish", "system", *fleet, "--dataset", "homes", *PRIVATE)
+    planned = sunveil(*command, "--dry-run")
+    assert planned.code == 0, planned.err
+    assert planned.out.startswith("It would cost 2; 2 is left before it.\n3 systems.")
+    assert left(sunveil, "homes") == 2.0
+    for name in ("first", "second"):
+        said = sunveil(*command, "--out", tmp_path / name)
+        assert said.code == 0, said.err
+        assert left(sunveil, "homes") == 0.0
+    tables = [(tmp_path / name / "systems.csv").read_text() for name in ("first", "second")]
+    assert tables[0] == tables[1]
+    assert len(tables[0].splitlines()) == 4
+    again = sunveil(*command, "--dry-run")
+    assert again.out.startswith("Drawn before: it costs nothing.")
+    assert not list(tmp_path.glob(".*"))
+
+
+def test_what_is_refused_leaves_no_folder_and_no_charge(sunveil, ledger, fleet, tmp_path):
+    command = ("publish", "system", *fleet, "--dataset", "homes", "--out", tmp_path / "out")
+    for unit, epsilon, words in (("system", 3, "is left"), ("days:1", 1, "protects only")):
+        said = sunveil(*command, "--protect", unit, "--epsilon", epsilon)
+        assert said.code == 2
+        assert words in said.err
+    assert left(sunveil, "homes") == 2.0
+    assert not (tmp_path / "out").exists()
+    assert not list(tmp_path.glob(".*"))
+
+
+def test_rows_stand_and_new_systems_alone_are_charged(sunveil, ledger, fleet, tmp_path):
+    readings, option, table = fleet
+    head, *rows = table.read_text().splitlines()
+    few = tmp_path / "few.csv"
+    few.write_text("\n".join([f"{head},household", *(f"{row},home-{row[:2]}" for row in rows[:2])]))
+    many = tmp_path / "many.csv"
+    many.write_text("\n".join([f"{head},household", *(f"{row},home-{row[:2]}" for row in rows)]))
+    asked = ("--dataset", "homes", *PRIVATE)
+    command = ("publish", "system", readings, option)
+    for path, name in ((few, "2026"), (many, "2027")):
+        said = sunveil(*command, path, *asked, "--standing", "--out", tmp_path / name)
+        assert said.code == 0, said.err
+    first, second = (
+        set((tmp_path / name / "systems.csv").read_text().splitlines()) for name in ("2026", "2027")
+    )
+    assert (len(first), len(second), first < second) == (3, 4, True)
+    anew = (*command, many, *asked, "--standing", "--redraw", "r1", "2028-05-01")
+    planned = sunveil(*anew, "--dry-run")
+    assert planned.out.startswith("2 rows are given again at no cost; 1 are drawn, each at a cost")
+    refused = sunveil(*anew, "--out", tmp_path / "2028")
+    assert (refused.code, "0 is left" in refused.err) == (2, True)
+    odd = sunveil(*command, many, *asked, "--keep-gone", "--dry-run")
+    assert (odd.code, "add --standing" in odd.err) == (2, True)

@@ -7,7 +7,7 @@ from dataclasses import replace
 import pytest
 
 from plot_makers import net_of, pair_of, tracker_of
-from sunveil.cli._show_estimates import clock_sentence, show_estimates
+from sunveil.cli._show_estimates import show_estimates
 from sunveil.cli._text import aligned
 from sunveil.estimates import Assumptions, ClockFinding, Estimate, Flag, Interval, YearEstimate
 from sunveil.estimates.flags_and_quality import FLAG_MEANINGS
@@ -31,16 +31,11 @@ ROOF = Estimate.of(
 )
 
 
-def test_a_row_reads_as_value_and_interval():
+def test_a_row_reads_as_value_and_interval_in_aligned_columns():
     row = show_estimates([ROOF]).splitlines()[2]
-    assert re.split(" {2,}", row) == [
-        "roof",
-        "161.2° (159 to 163)",
-        "20.0° (18 to 22)",
-        "5.32 kW (5.10 to 5.50)",
-        "good",
-        "-",
-    ]
+    cells = ["161.2° (159 to 163)", "20.0° (18 to 22)", "5.32 kW (5.10 to 5.50)", "good", "-"]
+    assert re.split(" {2,}", row) == ["roof", *cells]
+    assert aligned([("a", "b"), ("long", "x")]) == "a     b\n----  -\nlong  x"
 
 
 def test_two_planes_have_rows_of_their_own_with_their_shares():
@@ -54,21 +49,49 @@ def test_two_planes_have_rows_of_their_own_with_their_shares():
     assert "Quality good: each of the two planes is known to within 3 degrees." in lines
 
 
-def test_a_tracker_is_told_by_its_axis_and_how_far_it_turns():
-    text = show_estimates([ROOF, tracker_of(system_id="farm")])
-    assert re.split(" {2,}", text.splitlines()[3])[:3] == [
-        "farm",
-        "axis 178.0° (176 to 180)",
-        "±55° (45 to 60)",
-    ]
-    assert "farm: single-axis tracker: axis 178°, backtracking, rows cover 38% of the" in text
+AUTUMN = ClockStep(datetime.date(2019, 10, 27), -60.0)
+WINTER = ClockStep(datetime.date(2020, 1, 1), 0.0)
+TWICE = DaylightSaving.APPLIED_TWICE
+LARGE = {"dc_capacity_kw": 1153.5, "capacity_interval": Interval(1100.2, 1201.9)}
+HEAVY = net_of(flags=(Flag.NET_METER, Flag.HEAVY_LOAD))
 
 
-def test_a_narrow_interval_is_told_to_tenths():
-    narrow = ROOF.replaced(tilt_interval=Interval(19.6, 20.4))
-    assert "20.0° (19.6 to 20.4)" in show_estimates([narrow])
-    north = ROOF.replaced(azimuth_interval=Interval(350.4, 9.6))
-    assert "161.2° (350 to 10)" in show_estimates([north])
+def clock_of(*finding: object, **steps: object) -> Estimate:
+    return ROOF.replaced(clock=ClockFinding(*finding, **steps), flags=(Flag.CLOCK_REPAIRED,))
+
+
+@pytest.mark.parametrize(
+    ("estimate", "words"),
+    [
+        # narrow intervals, those across north, those of the whole circle, and large capacities
+        (ROOF.replaced(tilt_interval=Interval(19.6, 20.4)), "20.0° (19.6 to 20.4)"),
+        (ROOF.replaced(azimuth_interval=Interval(350.4, 9.6)), "161.2° (350 to 10)"),
+        (ROOF.replaced(azimuth_interval=Interval(0.0, 360.0)), "161.2° (any)"),
+        (ROOF.replaced(**LARGE), "1154 kW (1100 to 1202)"),
+        (tracker_of(), "axis 178.0° (176 to 180)  ±55° (45 to 60)"),
+        (tracker_of(), "single-axis tracker: axis 178°, backtracking, rows cover 38% of the"),
+        (ROOF.replaced(flags=(Flag.SEASONAL_HAZE,)), "Quality poor: seasonal_haze."),
+        (ROOF.replaced(ac_limit_kw=3.9, flags=(Flag.CLIPPING,)),
+         "roof: inverter limit 3.90 kW (DC/AC 1.36)."),
+        (HEAVY, "\nNet meter: the household consumes 0.525 kW"),
+        (HEAVY, "\nQuality poor: heavy_load.\n"),
+        (HEAVY, f"\nheavy_load: {FLAG_MEANINGS[Flag.HEAVY_LOAD]}."),
+        (clock_of(60.0, Label.START), "the time stamps run 60 minutes ahead"),
+        (clock_of(-30.0, Label.START), "run 30 minutes behind"),
+        (clock_of(0.0, Label.START, DaylightSaving.LEFT_IN), "left in"),
+        (clock_of(0.0, Label.START, TWICE), "twice"),
+        (clock_of(0.0, Label.END), "the end of their intervals"),
+        (clock_of(0.0, Label.START, steps=(AUTUMN, WINTER)),
+         "the time stamps are right, from 2019-10-27 on they run 60 minutes behind, from"
+         " 2020-01-01 on they are right; corrected"),
+        (clock_of(0.0, Label.START, DaylightSaving.LEFT_IN, steps=(AUTUMN,)),
+         "left in the time stamps, from 2019-10-27 on they run 60 minutes behind;"),
+        *((ROOF.replaced(flags=(flag,)), FLAG_MEANINGS[flag]) for flag in Flag),
+    ],
+)  # fmt: skip
+def test_what_is_special_to_a_system_is_told_of_it_and_of_no_other(estimate, words):
+    assert words in show_estimates([estimate])
+    assert words not in show_estimates([ROOF])
 
 
 def test_a_table_fits_a_hundred_columns():
@@ -90,8 +113,7 @@ def test_of_several_systems_it_is_said_what_quality_means_and_of_one_why():
     assert "Quality: good where" not in alone
     assert "Quality: good where the plane is known to within 7°, fair within 12°" in both
     assert "Quality good:" not in both
-    flagged = show_estimates([ROOF.replaced(flags=(Flag.SEASONAL_HAZE,))])
-    assert "Quality poor: seasonal_haze." in flagged
+    assert "the household consumes" not in show_estimates([HEAVY, ROOF])
 
 
 def test_what_the_method_saw_is_told_of_a_system_alone():
@@ -115,66 +137,6 @@ def test_what_the_method_saw_is_told_of_a_system_alone():
         assert word not in show_estimates([ROOF])
 
 
-def test_of_a_net_meter_alone_the_household_is_told_and_why_it_cannot_be_relied_on():
-    home = net_of(flags=(Flag.NET_METER, Flag.HEAVY_LOAD))
-    lines = show_estimates([home]).splitlines()
-    assert any(line.startswith("Net meter: the household consumes 0.525 kW") for line in lines)
-    assert "Quality poor: heavy_load." in lines
-    assert f"heavy_load: {FLAG_MEANINGS[Flag.HEAVY_LOAD]}." in lines
-    assert "the household consumes" not in show_estimates([home, ROOF])
-
-
-def test_an_azimuth_that_could_be_any_is_said_to_be():
-    flat = ROOF.replaced(azimuth_interval=Interval(0.0, 360.0))
-    assert "161.2° (any)" in show_estimates([flat])
-
-
-def test_large_capacities_are_shown_without_decimals():
-    large = ROOF.replaced(dc_capacity_kw=1153.5, capacity_interval=Interval(1100.2, 1201.9))
-    assert "1154 kW (1100 to 1202)" in show_estimates([large])
-
-
-@pytest.mark.parametrize("flag", Flag)
-def test_a_flag_is_explained_where_it_is_raised_and_only_there(flag):
-    assert FLAG_MEANINGS[flag] in show_estimates([ROOF.replaced(flags=(flag,))])
-    assert FLAG_MEANINGS[flag] not in show_estimates([ROOF])
-
-
-def test_the_limit_of_a_clipping_inverter_is_told():
-    assert "roof: inverter limit 3.90 kW (DC/AC 1.36)." in show_estimates(
-        [ROOF.replaced(ac_limit_kw=3.9, flags=(Flag.CLIPPING,))]
-    )
-
-
-AUTUMN = ClockStep(datetime.date(2019, 10, 27), -60.0)
-WINTER = ClockStep(datetime.date(2020, 1, 1), 0.0)
-
-
-@pytest.mark.parametrize(
-    ("clock", "words"),
-    [
-        (ClockFinding(60.0, Label.START), "run 60 minutes ahead"),
-        (ClockFinding(-30.0, Label.START), "run 30 minutes behind"),
-        (ClockFinding(0.0, Label.START, DaylightSaving.LEFT_IN), "left in"),
-        (ClockFinding(0.0, Label.START, DaylightSaving.APPLIED_TWICE), "twice"),
-        (ClockFinding(0.0, Label.END), "the end of their intervals"),
-        (
-            ClockFinding(0.0, Label.START, steps=(AUTUMN, WINTER)),
-            "the time stamps are right, from 2019-10-27 on they run 60 minutes behind, from"
-            " 2020-01-01 on they are right; corrected",
-        ),
-        (
-            ClockFinding(0.0, Label.START, DaylightSaving.LEFT_IN, steps=(AUTUMN,)),
-            "left in the time stamps, from 2019-10-27 on they run 60 minutes behind;",
-        ),
-    ],
-)
-def test_a_repair_is_told_in_words(clock, words):
-    repaired = ROOF.replaced(clock=clock, flags=(Flag.CLOCK_REPAIRED,))
-    assert words in clock_sentence(repaired)
-    assert words in show_estimates([repaired])
-
-
 def test_a_note_that_systems_share_is_told_once():
     noted = [ROOF.replaced(system_id=f"s{i}", notes=("gaps were left out",)) for i in range(7)]
     assert "all systems: gaps were left out." in show_estimates(noted)
@@ -188,7 +150,3 @@ def test_different_assumptions_are_all_named():
     told = show_estimates([ROOF, other])
     assert "losses 5% (parts in --json), inverter" in told
     assert "losses 10%, inverter" in told
-
-
-def test_columns_are_aligned():
-    assert aligned([("a", "b"), ("long", "x")]) == "a     b\n----  -\nlong  x"

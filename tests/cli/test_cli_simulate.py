@@ -1,10 +1,6 @@
 from __future__ import annotations
 
 import json
-import signal
-import subprocess
-import sys
-import time
 from pathlib import Path
 
 import duckdb
@@ -27,26 +23,21 @@ def test_a_fleet_is_written_and_named(sunveil, tmp_path):
     assert (out / "readings" / "part-00000.parquet").is_file()
 
 
+def told_of(folder):
+    return json.loads((folder / "fleet.json").read_text(encoding="utf-8"))
+
+
 def test_the_options_are_what_is_made(sunveil, tmp_path):
-    sites = tmp_path / "sites.csv"
+    sites, out = tmp_path / "sites.csv", tmp_path / "fleet"
     sites.write_text("latitude,longitude,name\n52.1,5.1,Utrecht\n")
     said = sunveil(
-        "simulate",
-        *("--systems", 2, "--out", tmp_path / "fleet", "--seed", 9, "--sites", sites),
+        *("simulate", "--systems", 2, "--out", out, "--seed", 9, "--sites", sites),
         *("--year", 2020, "--interval", 30, "--layout", "lists", "--no-faults"),
     )
     assert said.code == 0
-    told = json.loads((tmp_path / "fleet" / "fleet.json").read_text(encoding="utf-8"))
-    assert {
-        name: told[name] for name in ("seed", "year", "interval_minutes", "layout", "realism")
-    } == {
-        "seed": 9,
-        "year": 2020,
-        "interval_minutes": 30,
-        "layout": "lists",
-        "realism": "clean",
-    }
-    assert [cell["name"] for cell in told["cells"]] == ["Utrecht"]
+    made = {"seed": 9, "year": 2020, "interval_minutes": 30, "layout": "lists"}
+    assert told_of(out).items() >= (made | {"realism": "clean"}).items()
+    assert [cell["name"] for cell in told_of(out)["cells"]] == ["Utrecht"]
 
 
 def test_a_share_of_meters_sees_the_net_in_the_columns_that_are_asked_for(sunveil, tmp_path):
@@ -56,13 +47,14 @@ def test_a_share_of_meters_sees_the_net_in_the_columns_that_are_asked_for(sunvei
         *("--batteries", 0.5, "--cars", 0.5, "--net-columns", "two"),
     )
     assert (said.code, said.err) == (0, "")
-    told = json.loads((tmp_path / "fleet" / "fleet.json").read_text(encoding="utf-8"))
-    assert told["net"] == {"share": 1.0, "batteries": 0.5, "cars": 0.5, "columns": "two"}
+    assert told_of(tmp_path / "fleet")["net"] == {
+        "share": 1.0,
+        "batteries": 0.5,
+        "cars": 0.5,
+        "columns": "two",
+    }
     rows = duckdb.execute(f"DESCRIBE SELECT * FROM '{tmp_path}/fleet/readings/*.parquet'")
     assert [row[0] for row in rows.fetchall()][2:] == ["import_kw", "export_kw"]
-    alone = sunveil("simulate", "--systems", 8, "--out", tmp_path / "other", "--cars", 0.5)
-    assert alone.code != 0
-    assert "--net" in alone.err
 
 
 def test_a_utility_says_how_many_of_its_systems_stand_on_two_planes_or_turn(sunveil, tmp_path):
@@ -72,30 +64,25 @@ def test_a_utility_says_how_many_of_its_systems_stand_on_two_planes_or_turn(sunv
         *("--two-planes", 1, "--trackers", 0.25),
     )
     assert (said.code, said.err) == (0, "")
-    found = json.loads((tmp_path / "fleet" / "fleet.json").read_text(encoding="utf-8"))["found"]
+    found = told_of(tmp_path / "fleet")["found"]
     assert 0 < found["trackers"] < 8
     assert found["two_planes"] == 8 - found["trackers"]
 
 
-def test_real_weather_makes_a_fleet_about_its_site(sunveil, tmp_path):
+def test_real_weather_makes_a_fleet_about_its_site_alone(sunveil, tmp_path):
     file = Path(pvlib.__file__).parent / "data" / "723170TYA.CSV"
-    out = tmp_path / "fleet"
-    said = sunveil("simulate", "--systems", 2, "--weather", file, "--plain", "--out", out)
+    sites, out = tmp_path / "sites.csv", tmp_path / "fleet"
+    words = ("simulate", "--systems", 2, "--weather", file, "--out", out)
+    sites.write_text("latitude,longitude\n36.2,-79.9\n52.1,5.1\n")
+    far = sunveil(*words, "--sites", sites)
+    assert far.code == 2
+    assert "site 2 is more than 100 km from the weather" in far.err
+    said = sunveil(*words, "--plain")
     assert (said.code, said.err) == (0, "")
-    told = json.loads((out / "fleet.json").read_text(encoding="utf-8"))
+    told = told_of(out)
     assert (told["weather"], told["realism"], told["year"]) == ("723170TYA.CSV", "plain", 2019)
     assert (told["cells"][0]["latitude"], told["cells"][0]["longitude"]) == (36.1, -80.0)
     assert "the weather of 723170TYA.CSV" in (out / "README.md").read_text(encoding="utf-8")
-
-
-def test_sites_must_be_near_the_weather(sunveil, tmp_path):
-    file = Path(pvlib.__file__).parent / "data" / "723170TYA.CSV"
-    sites = tmp_path / "sites.csv"
-    sites.write_text("latitude,longitude\n36.2,-79.9\n52.1,5.1\n")
-    arguments = ("simulate", "--systems", 2, "--weather", file, "--sites", sites)
-    said = sunveil(*arguments, "--out", tmp_path / "fleet")
-    assert said.code == 2
-    assert "site 2 is more than 100 km from the weather" in said.err
 
 
 def test_a_simulated_fleet_can_be_inferred_by_the_command_line(sunveil, tmp_path):
@@ -133,51 +120,12 @@ def test_a_fleet_is_replaced_only_when_asked(sunveil, tmp_path):
     assert sunveil(*arguments, "--seed", 2, "--replace").code == 0
 
 
-@pytest.mark.parametrize(
-    ("given", "words"),
-    [
-        (("--systems", "0"), "--systems"),
-        (("--systems", "3", "--cells", "4"), "cannot have 4 cells"),
-        (("--systems", "3", "--interval", "20"), "--interval"),
-        (("--systems", "3", "--year", "1800"), "year must be from"),
-        (("--systems", "3", "--sites", "nowhere.csv"), "is not a file"),
-        (("--systems", "3", "--weather", "nowhere.epw"), "there is no weather file"),
-    ],
-)
-def test_what_cannot_be_made_is_told_in_one_sentence(sunveil, tmp_path, given, words):
-    said = sunveil("simulate", "--out", tmp_path / "fleet", *given)
-    assert (said.code, said.out) == (2, "")
-    assert words in said.err
-    assert said.err.count("\n") == 1
-    assert list(tmp_path.iterdir()) == []
-
-
 def test_folders_that_hold_other_things_are_left_alone(sunveil, tmp_path):
     (tmp_path / "thesis.txt").write_text("years of work")
     said = sunveil("simulate", "--systems", 1, "--out", tmp_path, "--replace")
     assert said.code == 2
     assert "holds other files" in said.err
     assert (tmp_path / "thesis.txt").read_text() == "years of work"
-
-
-def test_an_interrupt_leaves_nothing(tmp_path):
-    # A background job may have been started with interrupts ignored.
-    code = (
-        "import signal, sys; signal.signal(signal.SIGINT, signal.default_int_handler);"
-        "from sunveil.cli import main;"
-        f"sys.exit(main(['simulate', '--systems', '20000', '--out', {str(tmp_path / 'fleet')!r}]))"
-    )
-    with subprocess.Popen(
-        [sys.executable, "-c", code], stdout=subprocess.PIPE, stderr=subprocess.PIPE
-    ) as child:
-        for _ in range(1200):
-            if any(tmp_path.glob(".*/readings/*.parquet")) or child.poll() is not None:
-                break
-            time.sleep(0.05)
-        child.send_signal(signal.SIGINT)
-        out, err = child.communicate(timeout=60)
-    assert (child.returncode, out, err.strip()) == (130, b"", b"")
-    assert list(tmp_path.iterdir()) == []
 
 
 def test_the_choices_are_the_library_s_own():

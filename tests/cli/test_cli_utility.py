@@ -3,8 +3,6 @@ from __future__ import annotations
 import json
 import stat
 
-import pytest
-
 FEW = ("--epsilon", "0.1", "--epsilon", "3", "--systems", "1")
 
 
@@ -50,27 +48,3 @@ def test_a_table_names_every_unit(sunveil):
     assert "Expected errors of a release, exact." in said.out
     for unit in ("readings:1", "days:1", "system"):
         assert unit in said.out
-
-
-@pytest.mark.parametrize(
-    ("given", "words"),
-    [
-        (("--out", "figure.pdf"), "must end in .png, .svg or .json"),
-        (("--epsilon", "-1"), "above 0"),
-        (("--azimuth", "180"), "none is given"),
-        (("--latitude", "30"), "both --latitude and --longitude"),
-        (("--weather", "pvgis"), "leave --weather out"),
-    ],
-)
-def test_bad_choices_are_told_in_one_sentence(sunveil, given, words):
-    said = sunveil("utility", "--systems", "1", *given)
-    assert said.code == 2
-    assert words in said.err
-    assert said.err.count("\n") == 1
-
-
-def test_meters_need_a_place_and_one_system(sunveil, three_systems, one_system, place):
-    assert "need --latitude" in sunveil("utility", one_system).err
-    assert "3 systems" in sunveil("utility", three_systems, *place).err
-    half = sunveil("utility", one_system, *place, "--azimuth", "180")
-    assert "together, or none" in half.err

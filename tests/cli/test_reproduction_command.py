@@ -36,6 +36,7 @@ from sunveil.releases import Choices
 from sunveil.releases.score_kernels import Capacities
 
 DRAWS = 300
+PLACE = ("--latitude", "39.742", "--longitude", "-105.1727", "--altitude", "1795")
 FIGURES = 14
 
 
@@ -208,9 +209,37 @@ def refused(tmp_path):
     return once
 
 
-@pytest.mark.parametrize("draws", ["0", "-5", "1000001", "many", "1.5"])
-def test_an_impossible_number_of_draws_is_refused(refused, draws):
-    assert "--draws" in refused("--draws", draws)
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        *((("--draws", draws), ["--draws"]) for draws in ("0", "-5", "1000001", "many", "1.5")),
+        # options about a file, without one
+        *(((name, value), [name, "--meters"])
+          for name, value in [("--latitude", "40"), ("--longitude", "5"), ("--system", "a"),
+                              ("--azimuth", "180"), ("--power-unit", "W"), ("--negate", "--json")]),
+        # weather for figure 3 must be of its year
+        (("--weather", "{weather}"), ["not a day in common"]),
+        (("--weather", "nowhere.csv"), ["no weather file"]),
+        # a file needs its place, one system and a whole plane
+        (("--meters", "{one}", "--longitude", "5"), ["--latitude"]),
+        (("--meters", "{one}", "--latitude", "40"), ["--longitude"]),
+        (("--meters", "{one}", "--latitude", "95", "--longitude", "5"), ["latitude"]),
+        (("--meters", "{one}", *PLACE, "--azimuth", "20"), ["both"]),
+        (("--meters", "{one}", *PLACE, "--tilt", "20"), ["both"]),
+        (("--meters", "{one}", *PLACE, "--azimuth", "20", "--tilt", "91"), ["surface_tilt"]),
+        (("--meters", "nowhere.csv", *PLACE), ["no file"]),
+        (("--meters", "{three}", *PLACE), ["--system"]),
+        (("--meters", "{three}", *PLACE, "--system", "north"), ["no system 'north'"]),
+        (("--meters", "{dark}", *PLACE), ["short"]),
+    ],
+)  # fmt: skip
+def test_what_cannot_be_reproduced_is_said_in_one_sentence(
+    refused, three_systems, one_system, weather_file, clear_power, write_long, tmp_path, words, said
+):
+    dark = write_long(tmp_path / "short.csv", {"short": 0.0 * clear_power(days=10)})
+    names = {"one": one_system, "three": three_systems, "dark": dark, "weather": weather_file(2019)}
+    err = refused(*(word.format(**names) for word in words))
+    assert all(each in err for each in said)
 
 
 def test_an_out_that_cannot_be_a_folder_is_refused(refused, tmp_path):
@@ -220,57 +249,10 @@ def test_an_out_that_cannot_be_a_folder_is_refused(refused, tmp_path):
     assert (tmp_path / "taken").read_text() == ""
 
 
-@pytest.mark.parametrize(
-    "option",
-    [
-        ("--latitude", "40"),
-        ("--longitude", "5"),
-        ("--system", "a"),
-        ("--azimuth", "180"),
-        ("--power-unit", "W"),
-        ("--negate",),
-    ],
-)
-def test_options_about_a_file_are_refused_without_one(refused, option):
-    said = refused(*option)
-    assert option[0] in said
-    assert "--meters" in said
-
-
-def test_weather_for_figure_3_must_be_of_its_year(refused, weather_file, tmp_path):
-    assert "not a day in common" in refused("--weather", weather_file(2019))
-    assert "no weather file" in refused("--weather", tmp_path / "nowhere.csv")
-
-
-def test_a_file_needs_its_place_and_a_whole_plane(refused, one_system, place):
-    meters = ("--meters", one_system)
-    assert "--latitude" in refused(*meters, "--longitude", "5")
-    assert "--longitude" in refused(*meters, "--latitude", "40")
-    for option in ("--azimuth", "--tilt"):
-        assert "both" in refused(*meters, *place, option, "20")
-    assert "surface_tilt" in refused(*meters, *place, "--azimuth", "20", "--tilt", "91")
-    assert "latitude" in refused(*meters, "--latitude", "95", "--longitude", "5")
-
-
-def test_a_file_that_cannot_carry_it_leaves_nothing(
-    refused, three_systems, tmp_path, place, clear_power, write_long
-):
-    assert "no file" in refused("--meters", tmp_path / "nowhere.csv", *place)
-    assert "--system" in refused("--meters", three_systems, *place)
-    said = refused("--meters", three_systems, *place, "--system", "north")
-    assert "no system 'north'" in said
-    short = write_long(tmp_path / "short.csv", {"short": 0.0 * clear_power(days=10)})
-    assert "short" in refused("--meters", short, *place)
-
-
-def test_the_most_draws_are_the_library_s_own():
+def test_the_options_are_the_library_s_own():
     assert OFFERED_DRAWS == MOST_DRAWS
-
-
-def test_every_way_to_read_a_file_is_offered():
-    assert set(MeterOptions.__dataclass_fields__) - set(NO_OPTION) | {"schema"} <= {
-        each.name for each in reproduce_command.params
-    }
+    reading = set(MeterOptions.__dataclass_fields__) - set(NO_OPTION)
+    assert reading | {"schema"} <= {each.name for each in reproduce_command.params}
 
 
 CODE = """

@@ -27,12 +27,12 @@ MAKING = {"float", "int", "len", "max", "min", "range", "round", "sum", "tuple"}
 Function = ast.FunctionDef
 
 
-def sources() -> list[Path]:
+def sources():
     """Return every file of the package that asks numba for something."""
     return [path for path in sorted(PACKAGE.rglob("*.py")) if _uses_numba(path)]
 
 
-def _uses_numba(path: Path) -> bool:
+def _uses_numba(path):
     source = path.read_text(encoding="utf-8")
     # what does not even name it need not be parsed, by each worker that collects tests
     return "numba" in source and any(
@@ -94,16 +94,16 @@ class Module:
         )
 
 
-def _names(node: ast.AST) -> set[str]:
+def _names(node):
     return {each.id for each in ast.walk(node) if isinstance(each, ast.Name)}
 
 
-def _is_jit(node: ast.AST) -> bool:
+def _is_jit(node):
     named = _names(node) | {n.attr for n in ast.walk(node) if isinstance(n, ast.Attribute)}
     return bool(named & {"njit", "jit", "vectorize", "guvectorize", "cfunc", "stencil"})
 
 
-def _local(function: Function) -> set[str]:
+def _local(function):
     arguments = function.args
     named = [*arguments.posonlyargs, *arguments.args, *arguments.kwonlyargs]
     stored = {
@@ -115,7 +115,7 @@ def _local(function: Function) -> set[str]:
     return stored | {each.arg for each in named}
 
 
-def strangers(source: str) -> dict[str, set[str]]:
+def strangers(source):
     """Return what compiled functions of a file take from elsewhere, by function."""
     module = Module(source)
     own = {each.name for each in module.compiled()}

@@ -1,22 +1,35 @@
 from __future__ import annotations
 
+import datetime as dt
+from zoneinfo import ZoneInfo
+
 import numpy as np
 import pytest
 from engine_makers import point_of, row_of
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from sunveil.engine import SkyTable, make_sky_table
+from sunveil.engine import infer_generation, make_sky_table
+from sunveil.engine.bright_envelope import points_of, profiles_of
 from sunveil.engine.first_and_last_light import (
+    OFFSETS,
+    OPEN_SHARE,
+    PRICE,
     Daylight,
     Season,
     SolarDays,
-    lower_median,
+    light_against,
     measured_daylight,
     modelled_daylight,
     moved_together,
+    offsets_by_day,
+    saving_days,
+    saving_rule,
     typical_leads,
 )
+from sunveil.engine.shading import prepare
+from sunveil.estimates.inference_options import InferOptions
+from sunveil.grids import Grid
 from sunveil.simulate import fast_clock
 from sunveil.site import Site, TimeGrid
 from sunveil.weather import Weather, clearsky
@@ -24,7 +37,7 @@ from sunveil.weather import Weather, clearsky
 DAYS = SolarDays(first=0, lead=0, per_day=24, count=1)
 
 
-def plain_bounds(day: np.ndarray, threshold: float) -> tuple[float, float]:
+def plain_bounds(day, threshold):
     """Where a day's readings rise and fall through a threshold. [intervals]"""
     above = np.flatnonzero(day > threshold)
     first, last = above[0], above[-1]
@@ -111,13 +124,6 @@ def test_only_a_clock_moves_both_ends_of_the_day_together(clock, east, west, oth
     assert moved_together(-pair) == -moved_together(pair)
 
 
-def test_the_lower_median_looks_at_the_chosen():
-    values = np.array([[4.0, 1.0, 3.0, 2.0], [9.0, 8.0, 7.0, 6.0]])
-    chosen = np.array([[True, True, True, True], [False, True, False, False]])
-    assert lower_median(values, chosen).tolist() == [2.0, 8.0]
-    assert lower_median(values, chosen & False).tolist() == [np.inf, np.inf]
-
-
 @pytest.mark.parametrize("minutes", [-120, -60, 0, 60, 180])
 def test_a_clock_ahead_shows_as_that_many_minutes_on_a_south_plane(power_of, prepared, minutes):
     row = row_of(fast_clock(power_of(180.0, 30.0), minutes), prepared.sky.grid)[None]
@@ -125,56 +131,6 @@ def test_a_clock_ahead_shows_as_that_many_minutes_on_a_south_plane(power_of, pre
     nothing = np.zeros(prepared.days.count, dtype=bool)
     leads = typical_leads(measured, prepared.flat, nothing, Season.ALL, minutes=60.0)[:, 0]
     assert leads.mean() == pytest.approx(minutes, abs=8.0)
-
-
-@pytest.mark.parametrize("azimuth", [90.0, 270.0])
-def test_a_known_plane_makes_the_bounds_of_its_days_fit(power_of, prepared, azimuth):
-    row = row_of(power_of(azimuth, 35.0), prepared.sky.grid)[None]
-    bright = np.array([4.5])
-    measured = measured_daylight(row, bright, prepared.days)
-    own = modelled_daylight(
-        point_of(azimuth, 35.0, 6.0)[None], bright, prepared.sky, prepared.numbers, prepared.days
-    )
-    nothing = np.zeros(prepared.days.count, dtype=bool)
-    blind, seeing = (
-        np.abs(typical_leads(measured, each, nothing, Season.ALL, minutes=60.0)).max()
-        for each in (prepared.flat, own)
-    )
-    assert seeing < 10.0
-    assert seeing < blind
-
-
-def test_the_light_of_a_plane_begins_at_the_power_that_readings_begin_at(prepared):
-    point = point_of(180.0, 30.0, 6.0)[None]
-    bounds = [
-        modelled_daylight(
-            point, np.array([bright]), prepared.sky, prepared.numbers, prepared.days
-        ).bounds[:, 0]
-        for bright in (2.0, 8.0)
-    ]
-    assert (bounds[1][0] > bounds[0][0])[5:-5].all()
-    assert (bounds[1][1] < bounds[0][1])[5:-5].all()
-
-
-def test_modelled_days_are_symmetric_about_solar_noon(prepared, denver: SkyTable):
-    middle = prepared.flat.bounds[:, 0].mean(axis=0)
-    assert np.isfinite(middle[2:-2]).all()
-    # solar noon at 105° W is noon of the zone, up to the equation of time
-    minutes = (middle[2:-2] + 0.5 - 12.0) * 60.0
-    assert np.abs(minutes).max() < 30.0
-    assert abs(np.median(minutes)) < 8.0
-
-
-def test_some_systems_of_a_daylight_are_taken():
-    light = Daylight(np.arange(12.0).reshape(2, 3, 2), np.arange(6.0).reshape(3, 2))
-    found = light.take(np.array([2, 0]))
-    assert found.bounds.tolist() == [[[4.0, 5.0], [0.0, 1.0]], [[10.0, 11.0], [6.0, 7.0]]]
-    assert found.energy.tolist() == [[4.0, 5.0], [0.0, 1.0]]
-
-
-def test_intervals_that_do_not_divide_a_day_say_nothing():
-    sky = make_sky_table(Site(39.7, -105.0, 1600.0), TimeGrid(1_546_300_800, 3000, 400))
-    assert SolarDays.of(sky).count == 0
 
 
 def test_days_that_are_dull_in_measured_weather_say_nothing_of_a_clock(power_of, prepared, denver):
@@ -203,3 +159,122 @@ def test_days_that_are_dull_in_measured_weather_say_nothing_of_a_clock(power_of,
     nothing = np.zeros(prepared.days.count, dtype=bool)
     leads = typical_leads(measured, modelled, nothing, Season.ALL, minutes=60.0)
     assert np.abs(leads).max() < 20.0
+
+
+RECORD = 300
+
+
+def leads_of(offsets, *, seed=1, noise=12.0):
+    """First and last light of a clock, as they scatter on real days. [minutes]"""
+    rng = np.random.default_rng(seed)
+    leads = offsets + rng.normal(0.0, noise, (2, len(offsets)))
+    leads[:, rng.random(len(offsets)) < 0.2] = np.nan
+    return leads
+
+
+def stepped(day, minutes, until=RECORD):
+    offsets = np.zeros(RECORD)
+    offsets[day:until] = minutes
+    return offsets
+
+
+@pytest.mark.parametrize(
+    "offsets",
+    [stepped(100, 60.0), stepped(40, -30.0), stepped(230, -60.0), stepped(100, 60.0, 160)],
+)
+def test_the_days_of_steps_are_found(offsets):
+    (found,) = offsets_by_day(leads_of(offsets), step=1800)
+    assert np.count_nonzero(found != offsets) <= 3
+
+
+HILL = np.array([[70.0], [0.0]]) * (np.arange(RECORD) >= 200)
+
+
+@pytest.mark.parametrize(
+    "leads",
+    [
+        *(leads_of(stepped(0, 0.0), seed=seed, noise=25.0) for seed in range(5)),
+        leads_of(stepped(100, 60.0, 107)),
+        leads_of(stepped(0, 0.0)) + HILL,
+    ],
+    ids=[*("scatter" for _ in range(5)), "a week", "a hill in winter"],
+)
+def test_what_is_no_step_of_a_clock_is_taken_for_none(leads):
+    (found,) = offsets_by_day(leads, step=1800)
+    assert (found == 0.0).all()
+
+
+def test_of_long_intervals_half_ones_are_tried_apart():
+    found = offsets_by_day(leads_of(stepped(100, 60.0) - 30.0), step=3600)
+    assert len(found) == 2
+    whole, half = found
+    assert set(whole % 60.0) == {0.0}
+    assert set(half) == {-30.0, 30.0}
+
+
+@settings(deadline=None, max_examples=25)
+@given(st.integers(0, 2**32 - 1))
+def test_the_path_is_the_cheapest(seed):
+    rng = np.random.default_rng(seed)
+    leads = leads_of(stepped(int(rng.integers(10, 290)), float(rng.choice(OFFSETS))), seed=seed)
+    (found,) = offsets_by_day(leads, step=1800)
+    against = light_against(leads, OFFSETS) + OPEN_SHARE * np.abs(OFFSETS)
+
+    def cost(path: np.ndarray) -> float:
+        own = against[np.arange(RECORD), np.searchsorted(OFFSETS, path)]
+        return float(own.sum() + PRICE * np.count_nonzero(np.diff(path)))
+
+    # no constant, and no single step, is cheaper
+    for offset in OFFSETS:
+        assert cost(found) <= cost(np.full(RECORD, offset)) + 1e-6
+        day = int(rng.integers(1, RECORD))
+        assert cost(found) <= cost(np.where(np.arange(RECORD) < day, found[0], offset)) + 1e-6
+
+
+def test_a_step_of_ninety_minutes_is_found_where_the_grid_starts_at_solar_midnight():
+    """Half an interval earlier, such a record has one solar day more."""
+    site, first = Site(53.5, -2.2, 40.0), 1546300800  # 2019
+    fine = make_sky_table(site, TimeGrid(first, 1800, 2 * 8760))
+    plane = points_of(Grid(np.array([180.0]), np.array([30.0])))
+    power = np.zeros(fine.grid.count, dtype=np.float32)
+    numbers = prepare(fine, InferOptions()).numbers
+    lit = fine.slot[: fine.usable]
+    power[lit] = profiles_of(fine.sheet, plane, numbers)[0, : fine.usable]
+    day = 120 * 48
+    power[day:] = np.roll(power[day:], 3)
+    hourly = np.float32(5.0) * power.reshape(-1, 2).mean(axis=1)
+    found = infer_generation(hourly[None], make_sky_table(site, TimeGrid(first, 3600, 8760)))
+    step = found[0].clock_steps[-1]
+    assert abs((step.date - dt.date(2019, 5, 1)).days) <= 3
+    assert step.offset_minutes == 90.0
+
+
+GOLDEN = Site(39.742, -105.1727, 1795.0)
+
+
+@pytest.mark.parametrize(
+    ("site", "timezone", "zone"),
+    [
+        (GOLDEN, "America/Phoenix", "America/Phoenix"),
+        (GOLDEN, "UTC", "America/Denver"),
+        (GOLDEN, "UTC-07:00", "America/Denver"),
+        (GOLDEN, "Etc/GMT+7", "America/Denver"),
+        (GOLDEN, "no such zone", "America/Denver"),
+        (Site(1.3, 103.8, 30.0), "UTC", None),
+        (Site(52.5, 13.4, 30.0), "UTC", "Europe/Berlin"),
+        (Site(-33.9, 151.2, 30.0), "UTC", "Australia/Sydney"),
+    ],
+)
+def test_the_dates_of_daylight_saving_are_the_declared_zones_or_the_places(site, timezone, zone):
+    assert saving_rule(site, timezone) == (zone and ZoneInfo(zone))
+
+
+@pytest.mark.parametrize("name", ["America/Denver", "Australia/Sydney", "America/Phoenix"])
+def test_every_day_of_some_years_is_as_the_zone_says(name):
+    zone = ZoneInfo(name)
+    days = np.arange(np.datetime64("2016-01-01"), np.datetime64("2020-01-01"))
+    noons = (days + np.timedelta64(12, "h")).astype("datetime64[s]").astype(object)
+    expected = np.array([bool(zone.dst(noon)) for noon in noons])
+    shuffled = np.random.default_rng(0).permutation(len(days))
+    found = saving_days(days.astype(np.int64)[shuffled], zone)
+    assert found.tolist() == expected[shuffled].tolist()

@@ -11,7 +11,6 @@ from sunveil.engine.net_model import (
     BY_LOAD,
     BY_MODEL,
     CLEAR,
-    CLEARNESS,
     EXACT,
     FOUND,
     NONE,
@@ -23,9 +22,7 @@ CENTRE, WIDTH, FLOOR = np.log(0.6), 0.5, 1e-6
 IDLE = (0.0, 0.1)
 
 
-def weighed(
-    reading: list[float], kind: list[int], model: list[float], *, centre: float = CENTRE
-) -> tuple[float, np.ndarray, tuple[np.ndarray, ...]]:
+def weighed(reading, kind, model, *, centre=CENTRE):
     """Return what the kernel says of one day's readings."""
     many = len(reading)
     found = np.zeros((FOUND, many))
@@ -39,7 +36,7 @@ def weighed(
     return float(total), found, sums
 
 
-def density(reading: float, model: float) -> tuple[float, float]:
+def density(reading, model):
     """Return the same densities, while clear and under clouds, by numerical integration."""
     law = lognorm(WIDTH, scale=np.exp(CENTRE))
     out = []
@@ -53,7 +50,7 @@ def density(reading: float, model: float) -> tuple[float, float]:
     return out[0], out[1]
 
 
-def test_a_reading_is_as_likely_as_integration_over_clearness_says() -> None:
+def test_a_reading_is_as_likely_as_integration_over_clearness_says():
     clear, cloudy = density(1.7, 2.5)
     total, found, _ = weighed([1.7], [EXACT], [2.5])
     assert total == pytest.approx(np.log(0.4 * clear + 0.6 * cloudy), abs=1e-3)
@@ -61,7 +58,7 @@ def test_a_reading_is_as_likely_as_integration_over_clearness_says() -> None:
 
 
 @pytest.mark.parametrize("kind", [EXACT, AT_MOST_ZERO])
-def test_slopes_are_those_of_the_likelihood(kind: int) -> None:
+def test_slopes_are_those_of_the_likelihood(kind):
     reading = [0.0, 0.0, 0.0] if kind == AT_MOST_ZERO else [1.0, 1.8, -0.3]
     # a step over several places of the table of the normal law
     model, step = [1.9, 2.6, 0.8], 0.01
@@ -77,7 +74,7 @@ def test_slopes_are_those_of_the_likelihood(kind: int) -> None:
     assert found[BY_LOAD].sum() == pytest.approx((higher - lower) / (2 * step), rel=0.03)
 
 
-def test_clear_hours_make_their_neighbours_clear() -> None:
+def test_clear_hours_make_their_neighbours_clear():
     # a load of 0.4 kW below a clear 3 kW, but in the middle one that a cloud would explain as well
     readings, models = [2.6, 2.6, 1.6, 2.6, 2.6], [3.0] * 5
     among = weighed(readings, [EXACT] * 5, models)[1][CLEAR, 2]
@@ -85,19 +82,14 @@ def test_clear_hours_make_their_neighbours_clear() -> None:
     assert among > alone
 
 
-def test_what_was_not_read_says_nothing() -> None:
+def test_what_was_not_read_says_nothing():
     total, found, sums = weighed([0.0, 0.0], [NONE, NONE], [2.0, 2.0])
     assert total == pytest.approx(0.0)
     assert not found[1:].any()
     assert not sums[0].any()
 
 
-def test_a_meter_that_reads_all_of_a_clear_sky_had_no_load_at_night() -> None:
-    found = weighed([0.5], [EXACT], [0.5])[1]
-    assert found[CLEARNESS, 0] > 1.0
-
-
-def test_information_is_the_sum_of_products_of_scores() -> None:
+def test_information_is_the_sum_of_products_of_scores():
     rng = np.random.default_rng(1)
     scores, by_load, cell = rng.normal(size=(3, 50)), rng.normal(size=50), rng.integers(0, 4, 50)
     information, crossed, own = np.ones((3, 3)), np.ones((3, 4)), np.ones(4)

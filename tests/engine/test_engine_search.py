@@ -1,34 +1,158 @@
 from __future__ import annotations
 
+from functools import partial
+
 import numpy as np
 import pytest
-from engine_makers import PLANES, point_of, rows_of
-from oracle import angle_between
+from engine_makers import row_of, rows_of
+from hypothesis import given
+from hypothesis import strategies as st
 
 from sunveil.engine import InferOptions, make_sky_table
 from sunveil.engine import coarse_search as searching
-from sunveil.engine.coarse_search import ENOUGH, refine_systems, search
-from sunveil.engine.power_model import PARAMETERS
-from sunveil.engine.shading import prepare, shares_for
+from sunveil.engine.bright_envelope import (
+    BRIGHT_SHARE,
+    FEWEST,
+    bright_envelope,
+    find_starts,
+    points_of,
+    starting_grid,
+)
+from sunveil.engine.coarse_search import (
+    believable,
+    find_limits,
+    lay_out,
+    on_long_grid,
+    search,
+)
+from sunveil.engine.power_model import CAPACITY, UNLIMITED
+from sunveil.engine.shading import prepare
 from sunveil.estimates.planes_and_intervals import FEWEST_READINGS
-from sunveil.simulate import SystemTruth, simulate_power, simulate_sky
+from sunveil.simulate import SystemTruth, clipped, simulate_power, simulate_sky
 from sunveil.site import Plane, Site, TimeGrid
 
 
-def test_a_search_ends_in_the_neighbourhood_of_the_truth(prepared, rows):
-    found = search(rows, prepared)
-    for point, plane in zip(found.points, PLANES, strict=True):
-        assert angle_between(point, point_of(*plane)) < 3.0
-    assert (found.explained > 0.4).all()
-    assert found.enough.all()
+def readings_of(power, day):
+    begins = np.flatnonzero(np.diff(day, prepend=-1))
+    rows = np.asarray(power, dtype=np.float32)[None]
+    return lay_out(rows, np.arange(len(power), dtype=np.int32), begins)
 
 
-def test_some_of_what_was_found_is_that_of_some_systems(prepared, rows):
-    found = search(rows, prepared)
-    some = found.take(np.array([2, 0]))
-    np.testing.assert_array_equal(some.points, found.points[[2, 0]])
-    np.testing.assert_array_equal(some.readings.power, found.readings.power[[2, 0]])
-    np.testing.assert_array_equal(some.envelope, found.envelope[[2, 0]])
+def limit_of(power, day, hours=1.0):
+    return float(find_limits(readings_of(power, day), day, hours=hours)[0])
+
+
+def test_what_no_meter_reads_is_nothing():
+    power = np.array([1e-30, 1e-8, 0.0, -0.01, 5.0, 1e8, 1e10, 1e38, np.inf, np.nan], np.float32)
+    expected = np.array([0.0, 1e-8, 0.0, -0.01, 5.0, 1e8, *[np.nan] * 4], np.float32)
+    np.testing.assert_array_equal(believable(power), expected)
+
+
+@given(st.integers(0, 200), st.sampled_from([60, 300, 600, 900]), st.integers(0, 2**32 - 1))
+def test_averages_are_those_of_a_plain_loop(lead, step, seed):
+    rng = np.random.default_rng(seed)
+    power = rng.uniform(0.0, 5.0, 150).astype(np.float32)
+    power[rng.random(150) < 0.05] = np.nan
+    grid = TimeGrid(1800 * 1000 + lead * step, step, 150)
+    found = on_long_grid(power[None], grid)[0]
+    assert len(found) == grid.long.count
+    for start, mean in zip(grid.long.starts, found, strict=True):
+        own = power[(grid.starts >= start) & (grid.starts < start + 1800)]
+        if len(own) < grid.per_long or np.isnan(own).any():
+            assert np.isnan(mean)
+        else:
+            assert mean == pytest.approx(own.mean(), rel=1e-5)
+
+
+def test_readings_are_laid_onto_the_usable_intervals():
+    rows = np.array([[0, 1, 2, np.nan, 4, 5, 0, 7], [np.nan] * 8], dtype=np.float32)
+    slot = np.array([1, 2, 3, 5, 6], dtype=np.int32)
+    found = lay_out(rows, slot, np.array([0, 2, 3]))
+    np.testing.assert_array_equal(found.power[0, :5], [1, 2, 0, 5, 0])
+    np.testing.assert_array_equal(found.have[0, :5], [1, 1, 0, 1, 1])
+    assert found.power[:, 5:].sum() == found.have[:, 5:].sum() == 0.0
+    assert found.count.tolist() == [4, 0]
+    assert found.daylight_readings.tolist() == [3, 0]
+    # the day of the missing reading has none
+    assert found.days.tolist() == [2, 0]
+    assert found.bright[1] == found.top[1] == 0.0
+    assert repr(found) == "BlockReadings(2 systems, private)"
+
+
+@given(st.lists(st.floats(0, 1e6, width=32), min_size=1, max_size=300), st.integers(0, 9))
+def test_bright_power_and_top_are_numpys_quantiles(values, gap):
+    power = np.array(values, dtype=np.float32)
+    power[::10][gap:] = np.nan
+    found = readings_of(power, np.zeros(len(power), dtype=np.int32))
+    own = power[np.isfinite(power)].astype(np.float64)
+    expected = np.quantile(own, [0.98, 0.999]) if len(own) else (0.0, 0.0)
+    assert (found.bright[0], found.top[0]) == pytest.approx(tuple(expected), rel=1e-5)
+
+
+@pytest.mark.parametrize("ratio", [1.5, 1.7])
+@pytest.mark.parametrize("minutes", [15, 60])
+def test_a_planted_limit_is_found_within_two_percent(power_of, ratio, minutes):
+    power = power_of(180.0, 30.0, change=partial(clipped, dc_ac_ratio=ratio), step_minutes=minutes)
+    seconds = power.index.tz_localize(None).to_numpy().astype("M8[s]").astype(np.int64)
+    day = ((seconds - 7 * 3600) // 86400).astype(np.int32)
+    light = power.to_numpy() > 0.0
+    found = limit_of(power.to_numpy()[light], day[light], hours=minutes / 60.0)
+    assert np.exp(found) == pytest.approx(6.0 / ratio, rel=0.02)
+
+
+@pytest.mark.parametrize(
+    ("azimuth", "tilt"), [(180.0, 30.0), (90.0, 25.0), (180.0, 5.0), (10.0, 20.0)]
+)
+def test_no_limit_is_found_where_there_is_none(power_of, prepared, azimuth, tilt):
+    row = row_of(power_of(azimuth, tilt), prepared.sky.grid)
+    assert limit_of(row[prepared.slot], prepared.day) == UNLIMITED
+
+
+def test_a_pile_on_a_few_days_is_not_a_limit():
+    rng = np.random.default_rng(0)
+    power = np.concatenate([rng.uniform(0.0, 4.5, 3000), np.full(400, 5.0)])
+    few, many = (
+        np.concatenate([np.arange(3000) // 12, 250 + np.arange(400) // each]) for each in (100, 4)
+    )
+    assert limit_of(power, few) == UNLIMITED
+    assert np.exp(limit_of(power, many)) == pytest.approx(5.0, rel=0.02)
+
+
+def test_the_round_tops_of_clear_days_are_not_a_limit():
+    """A short clear season has the same top every day, but no day stays at it for hours."""
+    hours = np.arange(6.0, 19.0)
+    power = np.tile(5.0 * np.sin(np.pi * (hours - 6.0) / 13.0), 60)
+    assert limit_of(power, np.repeat(np.arange(60), len(hours))) == UNLIMITED
+
+
+def test_bright_powers_are_those_of_a_plain_loop(prepared, rows):
+    groups = prepared.groups
+    given = rows.copy()
+    rng = np.random.default_rng(1)
+    given[rng.random(given.shape) < 0.3] = np.nan
+    given[3, 1000:] = np.nan
+    found = bright_envelope(given, groups)
+    assert np.isfinite(found[0]).mean() > 0.5
+    for system in range(len(given)):
+        for group in range(0, found.shape[1], 7):
+            own = given[system, groups.places[:, group]] * groups.scale[:, group]
+            own = np.sort(own[np.isfinite(own)])
+            if len(own) < FEWEST:
+                assert np.isnan(found[system, group])
+            else:
+                rank = int(BRIGHT_SHARE * (len(own) - 1) + 0.5)
+                assert found[system, group] == pytest.approx(own[rank], rel=1e-6)
+    assert np.isnan(found[3, -5:]).all()
+
+
+def test_a_plane_of_the_grid_is_its_own_best_start(prepared):
+    """Its own bright powers leave nothing."""
+    points, groups = points_of(starting_grid()), prepared.groups
+    chosen = [0, 30, 55, 90]
+    starts, remains = find_starts(4.0 * groups.profiles[chosen], groups)
+    np.testing.assert_allclose(starts[:, 0, :2], points[chosen, :2])
+    np.testing.assert_allclose(np.exp(starts[:, 0, CAPACITY]), 4.0, rtol=1e-4)
+    np.testing.assert_allclose(remains[:, 0], 0.0, atol=1e-5)
 
 
 def test_so_few_readings_are_not_enough(prepared, rows):
@@ -37,30 +161,6 @@ def test_so_few_readings_are_not_enough(prepared, rows):
     few[0, lit[:FEWEST_READINGS]] = rows[0, lit[:FEWEST_READINGS]]
     few[1, lit[: FEWEST_READINGS - 1]] = rows[0, lit[: FEWEST_READINGS - 1]]
     assert search(few, prepared).enough.tolist() == [True, False]
-
-
-def test_each_system_is_refined_on_its_own_share_of_its_readings(prepared, rows):
-    given = rows.copy()
-    given[1, 2000:] = np.nan
-    found = search(given, prepared)
-    shares = shares_for(ENOUGH, found.readings.count)
-    assert shares[1] > shares[0]
-    start = found.points + np.array([2.0, 1.0, 0.03, 0.0, 0.0, 0.0, 0.0])
-    together = start.copy()
-    explained = refine_systems(
-        prepared, found.readings, together, shares, systems=np.arange(len(given))
-    )
-    for place in range(len(given)):
-        alone = start[place : place + 1].copy()
-        own = refine_systems(
-            prepared,
-            found.readings,
-            alone,
-            shares[place : place + 1],
-            systems=np.array([place]),
-        )
-        np.testing.assert_array_equal(alone[0], together[place])
-        assert own[0] == explained[place]
 
 
 def test_what_is_doubtful_is_looked_at_again_by_its_readings(monkeypatch):
@@ -86,8 +186,3 @@ def test_what_is_doubtful_is_looked_at_again_by_its_readings(monkeypatch):
     # what was not doubtful stays
     sure = once.explained > 0.4
     np.testing.assert_array_equal(twice.points[sure], once.points[sure])
-
-
-@pytest.mark.parametrize("count", [0, 1])
-def test_no_system_and_one_system_are_searched_too(prepared, rows, count):
-    assert search(rows[:count], prepared).points.shape == (count, PARAMETERS)

@@ -5,17 +5,15 @@ import datetime as dt
 import numpy as np
 import pytest
 from engine_makers import flags, plane_of, point_of, rows_of
-from hypothesis import given
-from hypothesis import strategies as st
 from oracle import angle_between
 
 from sunveil.engine import InferOptions, infer_generation, make_sky_table
 from sunveil.engine.bright_envelope import profiles_of
-from sunveil.engine.coarse_search import modelled_power, search
+from sunveil.engine.coarse_search import search
 from sunveil.engine.constants import SystematicErrors
 from sunveil.engine.final_fit import fit_finally
 from sunveil.engine.power_model import CAPACITY, LIMIT, PARAMETERS
-from sunveil.engine.shading import PreparedSky, prepare
+from sunveil.engine.shading import prepare
 from sunveil.engine.yearly_fits import (
     KNOWN_YEARS,
     YEAR,
@@ -35,13 +33,13 @@ YEARS = 3
 
 
 @pytest.fixture(scope="module")
-def long(denver) -> PreparedSky:
+def long(denver):
     """Three clear years over Denver."""
     sky = make_sky_table(denver.site, TimeGrid(denver.grid.first, 3600, YEARS * 8766))
     return prepare(sky, InferOptions())
 
 
-def years_of(long: PreparedSky, points: list[np.ndarray], *, seed: int = 0) -> np.ndarray:
+def years_of(long, points, *, seed=0):
     """Return a row whose years have points of their own, and clouds on some of their days."""
     profiles = profiles_of(long.sky.sheet, np.array(points), long.numbers)
     powers = profiles * np.exp([point[CAPACITY] for point in points])[:, None]
@@ -54,7 +52,7 @@ def years_of(long: PreparedSky, points: list[np.ndarray], *, seed: int = 0) -> n
     return row
 
 
-def stamps(years: float) -> np.ndarray:
+def stamps(years):
     """Return hours of daylight over so many years. [s]"""
     every = np.arange(0, int(years * YEAR), 3600)
     return every[(every // 3600 % 24 > 6) & (every // 3600 % 24 < 18)]
@@ -90,12 +88,6 @@ def test_years_are_counted_from_where_a_record_has_readings():
     assert parts_of(seconds, 0.0 * have) == []
 
 
-def test_padding_behind_the_usable_intervals_is_no_reading():
-    seconds = stamps(2.0)
-    have = np.ones(len(seconds) + 40, dtype=np.float32)
-    assert parts_of(seconds, have)[-1][1] == len(seconds)
-
-
 @pytest.mark.parametrize(
     ("values", "say", "middle"),
     [
@@ -114,20 +106,8 @@ def test_a_weighted_median_lies_between_the_two_middle_ones(values, say, middle)
     assert found[1] == -found[0]
 
 
-@given(st.integers(0, 2**32 - 1), st.integers(1, 8))
-def test_a_weighted_median_keeps_no_order_and_lies_within(seed, count):
-    rng = np.random.default_rng(seed)
-    points, say = rng.normal(size=(count, 3)), rng.uniform(0.1, 2.0, count)
-    found = weighted_median(points, say)
-    order = rng.permutation(count)
-    np.testing.assert_allclose(weighted_median(points[order], say[order]), found)
-    np.testing.assert_allclose(weighted_median(points, 7.0 * say), found)
-    assert (points.min(axis=0) <= found).all()
-    assert (found <= points.max(axis=0)).all()
-
-
 @pytest.fixture(scope="module")
-def rows(long) -> np.ndarray:
+def rows(long):
     """Three alike years; one of three spoiled; one that gives 2% less each year; a year without."""
     fading = [
         TRUTH + np.log(0.98) * year * (np.arange(PARAMETERS) == CAPACITY) for year in range(3)
@@ -158,11 +138,6 @@ def test_one_bad_year_of_three_does_not_move_the_estimate(fitted):
     assert angle_between(bad, SPOILED) < 2.0
 
 
-def test_models_are_those_of_where_the_points_were_moved_to(fitted, long):
-    fit, _, _ = fitted
-    np.testing.assert_array_equal(fit.model, modelled_power(fit.points, long))
-
-
 def test_points_are_medians_of_the_years_that_have_a_say(fitted):
     fit, pooled, years = fitted
     for system, count in enumerate((3, 3, 3, 2)):
@@ -178,17 +153,6 @@ def test_points_are_medians_of_the_years_that_have_a_say(fitted):
         assert years.say[years.of(system)].sum() == pytest.approx(whole, rel=1e-6)
     # a year without readings is there, and silent
     assert years.say[years.system == 3].tolist()[1] == 0.0
-
-
-def test_a_trend_is_found_where_years_tell(fitted):
-    _, _, years = fitted
-    even, spoiled, fading, gap = years.trends(4)
-    assert even == pytest.approx(0.0, abs=0.002)
-    assert fading == pytest.approx(np.log(0.98), abs=0.003)
-    # of one year and the next but one
-    assert np.isnan(gap)
-    # the year before a bad one and the year after it differ by as much, and mean nothing
-    assert spoiled == pytest.approx(0.0, abs=0.005)
 
 
 def test_each_system_has_the_years_that_it_has_alone(fitted, long, rows):
@@ -218,7 +182,7 @@ def test_a_single_year_is_left_as_it_is(prepared, powers, denver):
         assert covariance[CAPACITY, CAPACITY] == pytest.approx(ERRORS.year_capacity**2)
 
 
-def scattered(scatter: float, count: int = 4) -> np.ndarray:
+def scattered(scatter, count=4):
     """Return the covariance of a southern plane whose years differ in tilt."""
     points = np.tile(point_of(180.0, 30.0, 5.0), (count, 1))
     points[:, 1] += scatter * np.resize([1.0, -1.0], count)
@@ -243,24 +207,6 @@ def test_the_covariance_grows_with_the_scatter_of_years_and_falls_with_their_num
     assert scattered(2.0, 8)[1, 1] < some[1, 1] < scattered(2.0, 2)[1, 1]
 
 
-def test_years_of_several_fits_are_joined_in_their_order():
-    def part(systems: list[int], first: int) -> YearFits:
-        size = len(systems)
-        points = np.arange(size)[:, None] + np.zeros((size, PARAMETERS))
-        return YearFits(
-            np.array(systems), np.full(size, first), points, np.ones(size), np.ones(size)
-        )
-
-    both = YearFits.joined([part([0, 2], 50), part([0, 1, 2], 10)])
-    assert both.system.tolist() == [0, 0, 1, 2, 2]
-    assert both.first.tolist() == [10, 50, 10, 10, 50]
-    assert both.of(1).tolist() == [2]
-    assert both.of(7).tolist() == []
-    nobody = YearFits.joined([])
-    assert nobody.points.shape == (0, PARAMETERS)
-    assert nobody.of(0).tolist() == []
-
-
 def test_an_inference_tells_what_the_years_say(long, rows):
     found = infer_generation(rows, long.sky)
     even, spoiled, fading, gap = found.years
@@ -274,7 +220,8 @@ def test_an_inference_tells_what_the_years_say(long, rows):
         assert year.dc_capacity_kw == pytest.approx(5.0, rel=0.02)
     assert spoiled[1].surface_tilt == pytest.approx(42.0, abs=2.0)
     assert len(gap) == 2
-    assert found.trend_percent_per_year[0] == pytest.approx(0.0, abs=0.2)
+    # the year before a bad one and the year after it differ by as much, and mean nothing
+    assert found.trend_percent_per_year[:2] == pytest.approx([0.0, 0.0], abs=0.2)
     assert found.trend_percent_per_year[2] == pytest.approx(-2.0, abs=0.3)
     assert fading[2].dc_capacity_kw < 0.98 * fading[0].dc_capacity_kw
     assert np.isnan(found.trend_percent_per_year[3])

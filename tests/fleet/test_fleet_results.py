@@ -67,18 +67,29 @@ def test_a_system_that_was_refused_stays_a_row_since_that_is_private_too(tmp_pat
         b'"1',
         b'7.25, "planes": [{}, {"share": [',
         b'7.25, "error": 1',
+        b"1}]",
+        b"1} {",
+        b'1, "\\q": 5',
+        b'"}]"',
+        b"",
     ],
 )
-def test_a_damaged_estimate_changes_no_other(tmp_path, cell):
+@pytest.mark.parametrize("place", [0, 1, 2])
+@pytest.mark.parametrize("field", ["surface_azimuth", "dc_capacity_kw"])
+@pytest.mark.parametrize("more", ["", ', "planes": [{"share": 1}, {"share": 2}]'])
+def test_a_damaged_estimate_changes_no_other(tmp_path, cell, place, field, more):
     path = tmp_path / "e.json"
-    texts = [
-        json.dumps(each).encode() for each in (ROWS[0], ROWS[1], {**ROWS[0], "system_id": "c"})
-    ]
-    path.write_bytes(b"[" + b",".join([texts[0], texts[1].replace(b"7.25", cell), texts[2]]) + b"]")
+    texts = [json.dumps({**ROWS[0], "system_id": name})[:-1] + f"{more}}}" for name in "abc"]
+    parts = [text.encode() for text in texts]
+    value = str(ROWS[0][field]).encode()
+    parts[place] = parts[place].replace(
+        b'"%s": %s' % (field.encode(), value), b'"%s": %s' % (field.encode(), cell)
+    )
+    path.write_bytes(b"[" + b",".join(parts) + b"]")
     rows = read_fleet(path)
+    others = [at for at in range(3) if at != place]
     assert rows.system_ids == ("a", "b", "c")
-    assert rows.dc_capacity_kw[[0, 2]].tolist() == [5.0, 5.0]
-    assert rows.mounts[[0, 2]].tolist() == [0, 0]
+    assert getattr(rows, field)[others].tolist() == [ROWS[0][field]] * 2
 
 
 def test_an_empty_cell_of_a_table_is_a_row_without_a_value(tmp_path):
@@ -182,8 +193,18 @@ def test_what_follows_a_line_break_without_quotes_names_no_system(tmp_path, row)
     np.testing.assert_array_equal(found.dc_capacity_kw[[0, 2]], [5.0, 7.0])
 
 
-@pytest.mark.parametrize("row", ["b,190,21,6\n5,F2", "b,190,21,\n,F2", "b,190,21,6\n\n5\n4,F2"])
-def test_a_line_break_without_quotes_in_the_last_number_keeps_the_public_columns(tmp_path, row):
+@pytest.mark.parametrize(
+    "row",
+    [
+        "b,190,21,6\n5,F2",
+        "b,190,21,\n,F2",
+        "b,190,21,6\n\n5\n4,F2",
+        "b,1\n90,21,6,F2",
+        "b,\n,21,6,F2",
+        'b,\n,"21,6,F2',
+    ],
+)
+def test_a_line_break_without_quotes_in_a_number_keeps_the_public_columns(tmp_path, row):
     path = tmp_path / "e.csv"
     path.write_text(f"{HEADER},feeder\na,180,20,5,F1\n{row}\nc,200,22,7,F3\n")
     found = read_fleet(path, keys=["feeder"])

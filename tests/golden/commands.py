@@ -120,6 +120,7 @@ def _inputs(folder: Path) -> None:
         table.to_csv(folder / f"{name}.csv", index_label="time")
     few.to_csv(folder / "semicolons.csv", index_label="time", sep=";", decimal=",")
     (folder / "empty.csv").write_text("")
+    (folder / "bad.yaml").write_text("power_unit: furlong\n")
     (folder / "words.csv").write_text("these,are\nno,readings\nat,all\n")
     homes = "".join(f"home-{number:03d},{number // 2}\n" for number in range(200))
     (folder / "homes.csv").write_text(f"system_id,household\n{homes}")

@@ -134,6 +134,8 @@ JSON_CELLS = {
     "brackets": cell(b"[{<&"),
     "closing brackets": cell(b"1]}"),
     "the end of the list": cell(b"1}]"),
+    "the end of an object": cell(b"1} {"),
+    "a key that cannot be read": with_key(b'"\\q"', b"5"),
     "a true": cell(b"true"),
     "a list of objects": cell(b"[" + b", ".join([b'{"time": "2016-07-01", "W": 1}'] * 500) + b"]"),
     "an object": cell(b'{"time": 3}'),

@@ -120,18 +120,20 @@ def placements() -> list[tuple[Placement, Placement]]:
     return list(itertools.product(every, every))
 
 
-def test_the_loss_is_the_largest_log_ratio_either_way():
-    ours, theirs = np.array([0.5, 0.25, 0.25]), np.array([0.25, 0.375, 0.375])
-    assert privacy_loss(Stated(), ours, theirs) == pytest.approx(math.log(2.0))
-    assert privacy_loss(Stated(), theirs, ours) == pytest.approx(math.log(2.0))
-    assert privacy_loss(Stated(), ours, ours) == 0.0
-
-
-def test_an_output_that_only_one_neighbour_can_have_loses_everything():
-    ours, theirs = np.array([0.5, 0.5, 0.0]), np.array([0.5, 0.25, 0.25])
-    assert privacy_loss(Stated(), ours, theirs) == math.inf
-    assert privacy_loss(Stated(), ours, ours) == 0.0
-    assert privacy_loss(Stated(), ours, np.array([0.5, 0.5])) == math.inf
+@pytest.mark.parametrize(
+    ("ours", "theirs", "loss"),
+    [
+        ([0.5, 0.25, 0.25], [0.25, 0.375, 0.375], math.log(2.0)),
+        ([0.25, 0.375, 0.375], [0.5, 0.25, 0.25], math.log(2.0)),
+        ([0.5, 0.25, 0.25], [0.5, 0.25, 0.25], 0.0),
+        # what only one neighbour can have loses everything
+        ([0.5, 0.5, 0.0], [0.5, 0.25, 0.25], math.inf),
+        ([0.5, 0.5, 0.0], [0.5, 0.5, 0.0], 0.0),
+        ([0.5, 0.5, 0.0], [0.5, 0.5], math.inf),
+    ],
+)
+def test_the_loss_is_the_largest_log_ratio_either_way(ours, theirs, loss):
+    assert privacy_loss(Stated(), np.array(ours), np.array(theirs)) == pytest.approx(loss)
 
 
 @pytest.mark.parametrize("mechanism", SELECTORS)
@@ -147,14 +149,10 @@ def test_selection_holds_for_every_move_and_nearly_reaches_its_claim(
 
 
 @pytest.mark.parametrize("mechanism", SELECTORS)
-def test_a_dropped_factor_of_two_is_caught(mechanism):
+def test_a_dropped_factor_of_two_and_an_understated_sensitivity_are_caught(mechanism):
     found = audit_exact(FactorDropped(mechanism, 1.0), neighbours())
     assert (found.holds, found.verdict) == (False, "BROKEN")
     assert found.share > 1.5
-
-
-@pytest.mark.parametrize("mechanism", SELECTORS)
-def test_an_understated_sensitivity_is_caught(mechanism):
     doubled = [
         (score(*first.levels), score(*second.levels)) for first, second in neighbours(sensitivity=2)
     ]
@@ -186,10 +184,8 @@ def test_a_loss_that_the_papers_claim_does_not_bound_is_found():
 
 
 def test_the_claim_is_met_without_allowance():
-    at = ExactFinding("m", "u", 1.0, 1.0, 1)
-    above = ExactFinding("m", "u", 1.0, math.nextafter(1.0, 2.0), 1)
-    assert at.holds
-    assert not above.holds
+    for largest, holds in ((1.0, True), (math.nextafter(1.0, 2.0), False)):
+        assert ExactFinding("m", "u", 1.0, largest, 1).holds is holds
 
 
 def test_the_largest_loss_is_that_of_the_worst_pair():
@@ -212,17 +208,13 @@ def test_pairs_of_different_claims_are_refused():
         audit_exact(Exponential(1.0), [])
 
 
-def test_findings_are_plain_json_even_when_the_loss_is_infinite():
+def test_findings_are_plain_json_that_says_nothing_of_the_data_even_when_the_loss_is_infinite():
     ours, theirs = np.array([1.0, 0.0]), np.array([0.5, 0.5])
     said = audit_exact(Stated(), [(ours, theirs)]).to_dict()
-    assert said["largest"] is None
-    assert said["holds"] is False
+    assert (said["largest"], said["holds"]) == (None, False)
     assert json.loads(json.dumps(said, allow_nan=False)) == said
     fine = audit_exact(Stated(), [(ours, ours)]).to_dict()
     assert (fine["largest"], fine["holds"]) == (0, True)
-
-
-def test_an_exact_audit_says_nothing_of_the_data():
     found = audit_exact(Exponential(1.0), [(score(77_777, 3, 0), score(77_776, 3, 0))])
     assert "7777" not in repr(found) + str(found.to_dict())
 
@@ -230,22 +222,20 @@ def test_an_exact_audit_says_nothing_of_the_data():
 # The sampler
 
 
-@pytest.mark.parametrize("mechanism", SELECTORS)
-def test_the_real_samplers_draw_what_is_computed(mechanism):
-    found = audit_sampler(mechanism(1.0), score(*range(12), 11, 11, 5, 5), 600)
-    assert found.verdict == "holds"
-    assert found.cells > 3
+@pytest.mark.parametrize(
+    ("mechanism", "given"),
+    [
+        *((kind(1.0), score(*range(12), 11, 11, 5, 5)) for kind in SELECTORS),
+        (best_window(2.0, AXES), Placement((2, 0), AXES)),
+        (DPBO(5.0, 0.1), PosteriorScore(np.linspace(-9.0, 9.0, 8), 100)),
+    ],
+    ids=["permute-and-flip", "exponential", "window", "paper"],
+)
+def test_the_real_samplers_draw_what_is_computed(mechanism, given):
+    found = audit_sampler(mechanism, given, 600, name="a name")
+    assert (found.mechanism, found.verdict) == ("a name", "holds")
     assert found.to_dict()["holds"] is True
-
-
-def test_the_windows_sampler_draws_what_is_computed():
-    found = audit_sampler(best_window(2.0, AXES), Placement((2, 0), AXES), 600, name="window")
-    assert (found.mechanism, found.verdict) == ("window", "holds")
-
-
-def test_the_papers_sampler_draws_what_is_computed():
-    posterior = PosteriorScore(np.linspace(-9.0, 9.0, 8), 100)
-    assert audit_sampler(DPBO(5.0, 0.1), posterior, 600).holds
+    assert found.cells > 3 or isinstance(mechanism, Window)
 
 
 class TruncatedSoftmax(Exponential):
@@ -302,17 +292,6 @@ def test_nothing_is_tested_where_one_output_takes_all():
     assert (found.cells, found.verdict) == (1, "too peaked, not tested")
 
 
-def test_cells_are_expected_often_enough_and_hold_every_output():
-    rng = np.random.default_rng(3)
-    for _ in range(20):
-        expected = 2000.0 * rng.dirichlet(np.full(300, 0.1))
-        cell = mechanism_audit._cells(expected)
-        held = np.bincount(cell, weights=expected)
-        assert (held >= FEWEST_PER_CELL - 1e-9).all()
-        assert held.sum() == pytest.approx(2000.0)
-    assert mechanism_audit._cells(np.array([10.0, 10.0])).tolist() == [0, 0]
-
-
 def test_the_p_value_is_that_of_the_chi_square_test():
     law = np.array([0.4, 0.3, 0.2, 0.1])
     found = audit_sampler(Seeded(rng=np.random.default_rng(5)), law, 1000)
@@ -327,6 +306,9 @@ def test_a_right_sampler_is_left_alone():
     rng = np.random.default_rng(7)
     law = rng.dirichlet(np.full(60, 0.3))
     cell = mechanism_audit._cells(1000 * law)
+    # every output has a cell, and every cell is expected often enough
+    assert (np.bincount(cell, weights=1000 * law) >= FEWEST_PER_CELL - 1e-9).all()
+    assert len(cell) == len(law)
     values = [
         mechanism_audit._p_value(rng.multinomial(1000, law), 1000 * law, cell=cell)
         for _ in range(4000)
@@ -412,10 +394,13 @@ def drawn(mechanism: DiscreteGaussian | DiscreteLaplace, draws: int):
 
 
 @pytest.mark.parametrize(("cells", "move"), [(2, 1), (6, 1), (1, 300)])
-@pytest.mark.parametrize("rho", [0.005, 0.1, 1.0])
+@pytest.mark.parametrize("rho", [0.005, 0.1, 1.0, 4.0])
 def test_gaussian_noise_holds_and_nearly_reaches_its_claim(rho, cells, move):
     mechanism = DiscreteGaussian(rho)
-    assert 0.97 * rho <= largest_divergence(mechanism, cells, move) <= rho * (1.0 + 1e-9)
+    found = largest_divergence(mechanism, cells, move)
+    assert found <= rho * (1.0 + 1e-9)
+    # but for noise so small that whole numbers help
+    assert found >= 0.97 * rho or rho > 1.0
     shares = [
         gaussian_delta(mechanism, cells, move, rho_to_epsilon(rho, delta)) / delta
         for delta in DELTAS
@@ -424,11 +409,10 @@ def test_gaussian_noise_holds_and_nearly_reaches_its_claim(rho, cells, move):
 
 
 def test_a_conversion_that_says_too_little_is_caught():
-    needed = [
-        gaussian_delta(DiscreteGaussian(0.1), 2, 1, 0.8 * rho_to_epsilon(0.1, delta)) / delta
-        for delta in DELTAS
-    ]
-    assert max(needed) > 1.0
+    mechanism = DiscreteGaussian(0.1)
+    epsilons = [0.8 * rho_to_epsilon(0.1, delta) for delta in DELTAS]
+    needed = [gaussian_delta(mechanism, 2, 1, epsilon) for epsilon in epsilons]
+    assert np.max(np.divide(needed, DELTAS)) > 1.0
 
 
 @pytest.mark.parametrize("planted", [HalfScale, OneCellOnly])

@@ -8,6 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy.stats import chi2
 
+from sunveil.errors import ParameterError
 from sunveil.privacy import PermuteAndFlip, Readings, Score, mechanisms
 from sunveil.privacy.guarantees import LARGEST_EPSILON, SMALLEST_EPSILON
 from sunveil.privacy.mechanisms import (
@@ -17,6 +18,7 @@ from sunveil.privacy.mechanisms import (
     Exponential,
     LevelTable,
     Placement,
+    draw_exponential,
     draw_level,
     draw_uniform,
     draw_weighted,
@@ -124,32 +126,21 @@ def neighbours() -> list[tuple[np.ndarray, np.ndarray]]:
 
 @pytest.mark.parametrize("kind", [Exponential, PermuteAndFlip])
 @pytest.mark.parametrize("epsilon", [SMALLEST_EPSILON, 0.1, 1.0, LARGEST_EPSILON])
-def test_what_is_really_drawn_is_within_epsilon_of_its_neighbour(monkeypatch, kind, epsilon):
+def test_what_is_really_drawn_is_within_epsilon_of_its_neighbour_and_as_it_is_said(
+    monkeypatch, kind, epsilon
+):
     """The whole numbers that OpenDP gets, in long double: rounding included, slack used up."""
-    for one, other in neighbours():
-        losses = []
-        for levels in (one, other):
+    for pair in neighbours():
+        drawn = []
+        for levels in pair:
             score = Score(levels.astype(np.int64), 1, Readings(1), "")
             table = LevelTable.of(score.levels)
-            each = drawn_with(monkeypatch, kind(epsilon), score) - np.log(
-                table.counts.astype(np.longdouble)
-            )
-            losses.append(table.spread(each, score.levels))
-        assert np.abs(losses[0] - losses[1]).max() <= epsilon
-
-
-@pytest.mark.parametrize("kind", [Exponential, PermuteAndFlip])
-@pytest.mark.parametrize("epsilon", [SMALLEST_EPSILON, 1.0, LARGEST_EPSILON])
-def test_what_is_really_drawn_is_what_is_said_to_be_drawn(monkeypatch, kind, epsilon):
-    for levels, _ in neighbours():
-        score = Score(levels.astype(np.int64), 1, Readings(1), "")
-        table = LevelTable.of(score.levels)
-        drawn = drawn_with(monkeypatch, kind(epsilon), score)
-        said = kind(epsilon).log_probabilities(score)
-        told = table.spread(
-            np.asarray(drawn - np.log(table.counts.astype(np.longdouble))), score.levels
-        )
-        assert np.abs(told - said).max() <= 2.0 * (2.0**-BITS + ALLOWED)
+            each = drawn_with(monkeypatch, kind(epsilon), score)
+            each = table.spread(each - np.log(table.counts.astype(np.longdouble)), score.levels)
+            said = kind(epsilon).log_probabilities(score)
+            assert np.abs(each - said).max() <= 2.0 * (2.0**-BITS + ALLOWED)
+            drawn.append(each)
+        assert np.abs(drawn[0] - drawn[1]).max() <= epsilon
 
 
 def test_the_slack_covers_what_rounding_can_add():
@@ -165,3 +156,35 @@ def test_a_window_really_draws_within_epsilon(monkeypatch):
         inside, outside = math.log(window.inside), math.log(window.size - window.inside)
         ratio = (drawn[0] - inside) - (drawn[1] - outside)
         assert epsilon - 2.0 * SLACK < ratio <= epsilon
+
+
+# The draw of the paper's mechanism, which tests of it hold to its law
+
+
+def test_only_differences_between_levels_matter_up_to_the_largest_numbers():
+    """With an exponent of 2^40 between them, the lower level is as good as never drawn."""
+    levels = np.array([-(2**62), 2**62], dtype=np.int64)
+    assert {draw_exponential(levels, sensitivity=2**22, epsilon=1.0) for _ in range(50)} == {1}
+    assert draw_exponential(np.array([3]), sensitivity=1, epsilon=0.1) == 0
+
+
+@pytest.mark.parametrize("epsilon", [0.0, -1.0, math.nan, math.inf, 5e-324])
+def test_an_epsilon_that_cannot_be_drawn_with_is_refused(epsilon):
+    with pytest.raises(ParameterError, match="epsilon"):
+        draw_exponential(np.array([1, 2]), sensitivity=1, epsilon=epsilon)
+
+
+@pytest.mark.parametrize(
+    ("levels", "sensitivity"),
+    [
+        (np.array([123456, 2]), 0),
+        (np.array([123456, 2]), -1),
+        (np.array([[123456, 2]]), 1),
+        (np.array([], dtype=np.int64), 1),
+        (np.array([123456.0, 2.0]), 1),
+    ],
+)
+def test_levels_that_cannot_be_drawn_from_are_refused_without_saying_them(levels, sensitivity):
+    with pytest.raises(ParameterError, match="64-bit whole number per candidate") as refused:
+        draw_exponential(levels, sensitivity=sensitivity, epsilon=1.0)
+    assert "123456" not in str(refused.value)

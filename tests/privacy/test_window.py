@@ -88,19 +88,15 @@ def test_a_window_holds_exactly_as_many_everywhere_and_none_outside_is_nearer(ax
                 assert apart[held].max() <= apart[~held].min() + 1e-9
 
 
-def test_a_window_only_turns_along_a_circle():
-    for inside in (2, 7, 12):
-        window = Window(1.0, AXES, inside)
-        first = window.members(Placement((0, 1), AXES))
-        for turn in range(6):
-            turned = window.members(Placement((turn, 1), AXES))
-            np.testing.assert_array_equal(turned, np.roll(first, turn, axis=0))
-
-
-def test_a_larger_window_holds_the_smaller_one():
+def test_a_window_turns_along_a_circle_and_holds_every_smaller_one():
     for placed in places(AXES):
         held = [Window(1.0, AXES, inside).members(placed) for inside in range(1, 31)]
         assert all((small <= large).all() for small, large in itertools.pairwise(held))
+        turn, tilt = placed.place
+        first = Placement((0, tilt), AXES)
+        for inside, turned in enumerate(held, start=1):
+            flat = Window(1.0, AXES, inside).members(first)
+            np.testing.assert_array_equal(turned, np.roll(flat, turn, axis=0))
 
 
 def test_a_window_is_flattened_and_not_cut_at_the_ends_of_a_range():
@@ -146,33 +142,27 @@ def test_a_window_over_everything_draws_anything():
     assert window.probabilities(Placement((0, 0), AXES)).max() == pytest.approx(1.0 / 30.0)
 
 
-@pytest.mark.parametrize("inside", [1, 6, 20, 30])
-@pytest.mark.parametrize("epsilon", [0.1, 2.0, 6.0])
-def test_expected_errors_are_those_of_the_probabilities(epsilon, inside):
-    window = Window(epsilon, AXES, inside)
-    assert window.expected_errors() == pytest.approx(slow_errors(window), rel=1e-9)
-
-
-def test_expected_errors_follow_the_priors():
-    priors = [np.array([0.0, 1.0, 5.0, 1.0, 0.0, 0.0]), np.array([8.0, 3.0, 1.0, 0.0, 0.0])]
-    window = Window(2.0, AXES, 6)
-    assert window.expected_errors(priors) == pytest.approx(slow_errors(window, priors), rel=1e-9)
-    assert window.expected_errors(priors) != window.expected_errors()
+PRIORS = [np.array([0.0, 1.0, 5.0, 1.0, 0.0, 0.0]), np.array([8.0, 3.0, 1.0, 0.0, 0.0])]
+CIRCLES = [(Axis(size, 2.0, wraps=True),) for size in (7, 2, 1)]
 
 
 @pytest.mark.parametrize(
-    "odd", [Axis(7, 2.0, wraps=True), Axis(2, wraps=True), Axis(1, wraps=True)]
+    ("axes", "insides", "epsilons", "priors"),
+    [
+        (AXES, (1, 6, 20, 30), (0.1, 2.0, 6.0), None),
+        (AXES, (6,), (2.0,), PRIORS),
+        *((axes, range(1, axes[0].size + 1), (1.0,), None) for axes in CIRCLES),
+    ],
 )
-def test_expected_errors_hold_on_circles_of_any_size(odd):
-    for width in range(1, odd.size + 1):
-        window = Window(1.0, (odd,), width)
-        assert window.expected_errors() == pytest.approx(slow_errors(window), rel=1e-9)
+def test_expected_errors_are_those_of_the_probabilities(axes, insides, epsilons, priors):
+    for inside, epsilon in itertools.product(insides, epsilons):
+        window = Window(epsilon, axes, inside)
+        errors = window.expected_errors(priors)
+        assert errors == pytest.approx(slow_errors(window, priors), rel=1e-9)
+        assert priors is None or errors != window.expected_errors()
 
 
-PRIORS = [None, [np.array([0.0, 1.0, 5.0, 1.0, 0.0, 0.0]), np.array([8.0, 3.0, 1.0, 0.0, 0.0])]]
-
-
-@pytest.mark.parametrize("priors", PRIORS, ids=["flat", "given"])
+@pytest.mark.parametrize("priors", [None, PRIORS], ids=["flat", "given"])
 @pytest.mark.parametrize("epsilon", [1e-4, 0.5, 2.0, 4.0, 8.0, 50.0])
 def test_the_best_window_has_the_least_error_of_all(epsilon, priors):
     chance = np.array(Window(1e-4, AXES, 30).expected_errors())
@@ -247,18 +237,19 @@ def test_a_placement_among_other_candidates_is_refused():
             use(other)
 
 
-@pytest.mark.parametrize(("axes", "inside"), [((), 1), (AXES, 0), (AXES, 31), (AXES, -1)])
-def test_a_window_that_is_none_is_refused(axes, inside):
-    with pytest.raises(ParameterError, match="a window"):
-        Window(1.0, axes, inside)
+def test_a_window_that_is_none_is_refused():
+    for axes, inside in (((), 1), (AXES, 0), (AXES, 31), (AXES, -1)):
+        with pytest.raises(ParameterError, match="a window"):
+            Window(1.0, axes, inside)
+    with pytest.raises(ParameterError, match="at least one axis"):
+        best_window(1.0, ())
 
 
 @pytest.mark.parametrize("epsilon", [0.0, -1.0, math.nan, math.inf, 1e9, 1e-9])
 def test_an_epsilon_that_no_release_can_mean_is_refused(epsilon):
-    with pytest.raises(ParameterError, match="epsilon must be"):
-        Window(epsilon, AXES, 1)
-    with pytest.raises(ParameterError, match="epsilon must be"):
-        best_window(epsilon, AXES)
+    for make in (lambda: Window(epsilon, AXES, 1), lambda: best_window(epsilon, AXES)):
+        with pytest.raises(ParameterError, match="epsilon must be"):
+            make()
 
 
 @pytest.mark.parametrize(
@@ -277,8 +268,3 @@ def test_a_prior_that_is_none_is_refused(priors):
         best_window(1.0, AXES, priors=priors)
     with pytest.raises(ParameterError, match="prior"):
         Window(1.0, AXES, 1).expected_errors(priors)
-
-
-def test_a_window_needs_an_axis():
-    with pytest.raises(ParameterError, match="at least one axis"):
-        best_window(1.0, ())

@@ -123,23 +123,19 @@ def test_a_reading_counts_by_the_chance_of_its_load(frame, record):
 
 
 @pytest.mark.parametrize("value", ANYTHING)
-def test_k_replaced_days_with_their_nights_move_a_level_by_at_most_k_times_its_levels(
+def test_k_replaced_days_or_readings_move_a_level_by_at_most_k_times_its_levels(
     frame, net, record, value
 ):
-    whole = net_score(frame, record, Days(1))
-    for days in ({0}, {39}, {17, 18, 30}):
-        other = net_score(frame, changed(frame, net, days, value), Days(len(days)))
-        assert 0 < np.abs(whole.levels - other.levels).max() <= other.sensitivity
-
-
-@pytest.mark.parametrize("value", ANYTHING)
-def test_k_replaced_readings_move_a_level_by_at_most_k_times_its_levels(frame, net, record, value):
-    whole = net_score(frame, record, Readings(1))
-    lit = np.flatnonzero(frame.daylight)
+    pairs = [
+        (Days(k), changed(frame, net, days, value))
+        for k, days in ((1, {0}), (1, {39}), (3, {17, 18, 30}))
+    ]  # with their nights
+    bright = np.flatnonzero(frame.daylight)
     values = net.copy()
-    values.iloc[[lit[40], lit[41], lit[200]]] = value
-    other = net_score(frame, read(values), Readings(3))
-    assert 0 < np.abs(whole.levels - other.levels).max() <= other.sensitivity
+    values.iloc[[bright[40], bright[41], bright[200]]] = value
+    for unit, neighbour in (*pairs, (Readings(3), read(values))):
+        whole, other = (net_score(frame, each, unit) for each in (record, neighbour))
+        assert 0 < np.abs(whole.levels - other.levels).max() <= other.sensitivity
 
 
 def test_a_day_can_move_a_level_by_all_that_it_has(frame, record):
@@ -189,15 +185,12 @@ def test_a_day_stands_alone(frame, net, record):
     np.testing.assert_array_equal(alone - alone.max(), whole - without - (whole - without).max())
 
 
-def test_a_net_release_is_another_question_than_a_gross_one(frame):
+def test_a_net_release_is_another_question_and_a_frame_of_the_other_meter_is_refused(frame, record):
     gross = replace(frame.choices, net=None)
     assert "net" not in Choices().to_dict()
     assert gross.fingerprint() != frame.choices.fingerprint()
     assert Choices().for_meter(net=True).for_meter(net=False).net is None
     assert Choices().for_meter(net=False) == Choices()
-
-
-def test_a_frame_of_the_other_kind_of_meter_is_refused(frame, record):
     with pytest.raises(ParameterError, match="another kind of meter"):
         count_score(frame, replace(record, net=False), Days(1))
 
@@ -225,21 +218,6 @@ def test_short_intervals_without_a_whole_one_are_no_readings(frame, weather):
     power = pd.Series(np.nan, index=times)
     power.iloc[::3] = 1.0
     assert np.isnan(power_on(frame_of(read(power), weather, SMALL).time_grid, read(power))).all()
-
-
-@pytest.mark.parametrize(
-    ("wrong", "said"),
-    [
-        ({"stray": 0.0}, "shares"),
-        ({"clear": 0.99}, "shares"),
-        ({"above": -1.0}, "spreads"),
-        ({"day_nats": 80.0}, "nats"),
-        ({"levels_per_nat": 65}, "nats"),
-    ],
-)
-def test_choices_that_make_no_sense_are_refused(wrong, said):
-    with pytest.raises(ParameterError, match=said):
-        NetChoices(**wrong)
 
 
 def test_a_reading_every_two_minutes_moves_a_level_by_no_more_than_it_may():

@@ -53,16 +53,12 @@ def test_a_release_tells_all_it_has_as_json():
 
 def test_what_was_not_released_is_null():
     told = made().to_dict()
-    assert told["expected_errors"] is None
-    assert told["clock_minutes"] is None
+    assert (told["expected_errors"], told["clock_minutes"]) == (None, None)
     without = ExpectedErrors(Spread(1.0, 2.0), Spread(1.0, 2.0), None, "x")
     assert without.to_dict()["dc_capacity_percent"] is None
 
 
-def test_every_release_has_a_name_of_its_own():
+def test_every_release_has_a_name_of_its_own_and_no_number_that_is_none():
     assert len({made().release_id for _ in range(50)}) == 50
-
-
-def test_what_is_no_number_is_not_written():
     with pytest.raises(ValueError, match="JSON"):
         made(public={"step": float("nan")}).to_json()

@@ -1,18 +1,28 @@
 from __future__ import annotations
 
+import itertools
+import json
+from dataclasses import replace
+from itertools import pairwise
+
 import numpy as np
 import pytest
 
+from sunveil.privacy import Days, Readings, System
 from sunveil.privacy.mechanisms import Axis
+from sunveil.releases import Choices
 from sunveil.releases.expected_errors import (
     ErrorLaws,
     Law,
     azimuth_errors,
     capacity_errors,
     framed_laws,
+    typical_errors,
+    typical_table,
     window_laws,
 )
-from sunveil.site import Plane
+from sunveil.releases.score_kernels import Capacities
+from sunveil.site import Plane, TimeGrid
 
 
 def test_the_mean_and_what_nine_in_ten_stay_within():
@@ -72,3 +82,122 @@ def test_the_laws_of_a_window_are_the_margins_of_its_axes():
     probabilities[3, 0, 0] = 0.5
     laws = window_laws(axes, probabilities, Plane(90.0, 90.0), 2.0, lowest_kw=1.0)
     assert laws.means == pytest.approx((90.0, 45.0, 25.0))
+
+
+CHOICES = Choices(step=30.0, capacities=Capacities(1.0, 40.0, 0.1))
+YEAR = TimeGrid(1546326000, 3600, 365 * 24)
+
+
+def errors(time_grid=YEAR, *, unit, epsilon, clear=True, **others):
+    return typical_errors(time_grid, CHOICES, clear=clear, protect=unit, epsilon=epsilon, **others)
+
+
+def test_the_table_is_looked_up_at_its_own_epsilons():
+    """From chance at tiny ones to degrees at usual ones, made of real and simulated systems."""
+    for kind, rows in ((kind, typical_table()[kind]) for kind in ("clear", "measured")):
+        assert "real systems" in rows["basis"]
+        assert "simulated by other physics" in rows["basis"]
+        for name, unit in (("readings", Readings(1)), ("days", Days(1))):
+            means = rows[name]["azimuth"]["mean"]
+            assert max(means) > 20.0
+            assert means[-1] < 7.0
+            assert len(means) == len(rows["worth"])
+            for place, epsilon in enumerate(rows["worth"]):
+                found = errors(unit=unit, epsilon=epsilon, clear=kind == "clear")
+                assert found.azimuth.mean == pytest.approx(means[place])
+                assert found.tilt.within == pytest.approx(rows[name]["tilt"]["within"][place])
+                assert found.basis == rows["basis"]
+
+
+def test_stated_errors_never_rise_with_epsilon():
+    for unit in (Readings(1), Days(1), System()):
+        for clear in (True, False):
+            found = [
+                errors(unit=unit, epsilon=epsilon, clear=clear)
+                for epsilon in np.geomspace(0.001, 20.0, 40)
+            ]
+            for name in ("azimuth", "tilt", "capacity"):
+                for part in ("mean", "within"):
+                    values = [getattr(getattr(each, name), part) for each in found]
+                    # a window is chosen for all axes at once, and one may give way to another
+                    slack = 1.0 if unit != System() else 1.1
+                    pairs = pairwise(values)
+                    assert all(after <= slack * before + 1e-9 for before, after in pairs)
+
+
+def test_net_meters_have_errors_of_their_own():
+    net = CHOICES.for_meter(net=True)
+    for clear, unit in itertools.product((True, False), (Readings(1), Days(1), System())):
+        found = typical_errors(YEAR, net, clear=clear, protect=unit, epsilon=1.0)
+        gross = errors(unit=unit, epsilon=1.0, clear=clear)
+        assert "net meters" in found.basis
+        assert "net meters" not in gross.basis
+        # the household adds to what the sky and the draw leave open
+        assert found.azimuth.within > gross.azimuth.within
+        assert found.azimuth.mean < 90.0
+
+
+def test_another_table_can_be_looked_up():
+    table = json.loads(json.dumps(typical_table()))
+    table["clear"]["days"]["tilt"]["within"] = [7.0] * len(table["clear"]["worth"])
+    assert errors(unit=Days(1), epsilon=1.0, table=table).tilt.within == 7.0
+    assert errors(unit=Days(1), epsilon=1.0).tilt.within != 7.0
+
+
+def test_a_whole_record_errs_by_the_window_and_by_the_model():
+    sharp = json.loads(json.dumps(typical_table()))
+    sharp["clear"]["model"] = {name: [0.0] for name in ("azimuth", "tilt", "capacity")}
+    for epsilon in (2.0, 8.0, 20.0):
+        alone = errors(unit=System(), epsilon=epsilon, table=sharp)
+        both = errors(unit=System(), epsilon=epsilon)
+        assert both.azimuth.mean >= alone.azimuth.mean
+        assert both.tilt.mean >= alone.tilt.mean
+        # errors of a coarse grid's answers step by 5°, and the model's own move them by a degree
+        assert both.tilt.within >= alone.tilt.within - 1.0
+    assert both.tilt.mean > 1.0 > alone.tilt.mean
+
+
+QUARTERS = TimeGrid(0, 900, 365 * 96)
+HALF = replace(YEAR, count=365 * 12)
+
+
+@pytest.mark.parametrize(
+    ("grid", "unit", "epsilon", "differenced", "equal"),
+    [
+        # two readings, as one at half the epsilon
+        (YEAR, Readings(2), 0.1, False, (Readings(1), 0.05)),
+        # a register, at a part of it
+        (YEAR, Readings(1), 0.6, True, (Readings(1), 0.3)),
+        (YEAR, Days(1), 0.6, True, (Days(1), 0.6 / 3.0)),
+        (YEAR, System(), 0.6, True, (System(), 0.6)),
+        # shorter intervals give more readings, but not more days
+        (QUARTERS, Readings(1), 0.025, False, (Readings(1), 0.1)),
+        (QUARTERS, Days(1), 1.0, False, (Days(1), 1.0)),
+    ],
+)
+def test_releases_that_are_worth_as_much_err_as_much(grid, unit, epsilon, differenced, equal):
+    found = errors(grid, unit=unit, epsilon=epsilon, differenced=differenced)
+    assert found.to_dict() == errors(unit=equal[0], epsilon=equal[1]).to_dict()
+
+
+def test_half_a_year_is_worth_half_the_epsilon():
+    found, whole = errors(HALF, unit=Days(1), epsilon=1.0), errors(unit=Days(1), epsilon=0.5)
+    assert found.tilt.mean == pytest.approx(whole.tilt.mean, rel=0.01)
+
+
+def test_a_whole_record_is_told_by_the_windows_law():
+    poor, good = (errors(unit=System(), epsilon=e) for e in (0.5, 8.0))
+    assert poor.azimuth.mean > 80.0
+    assert good.azimuth.mean < 25.0
+    assert good.capacity.mean < poor.capacity.mean
+    assert "window" in good.basis
+
+
+def test_a_public_prior_narrows_the_window():
+    azimuth, tilt, capacity = CHOICES.axes()
+    south = tuple(1.0 for _ in range(azimuth.size))
+    steep = tuple(1.0 if place < 10 else 0.0 for place in range(tilt.size))
+    small = tuple(1.0 if place < 5 else 0.0 for place in range(capacity.size))
+    choices = replace(CHOICES, prior=(south, steep, small))
+    assert choices.window(2.0).inside != CHOICES.window(2.0).inside
+    assert choices.fingerprint() != CHOICES.fingerprint()

@@ -51,39 +51,30 @@ def test_a_time_grid_is_whole_solar_days_that_hold_every_stamp(start, minutes, p
     assert seen[-1] - seen[0] + 1 <= grid.days <= seen[-1] - seen[0] + 2
 
 
-def test_a_frame_does_not_depend_on_any_reading(frame, record, weather, choices):
+def test_a_frame_does_not_depend_on_any_reading_nor_on_which_intervals_have_one(
+    frame, record, changed, weather, choices
+):
     rng = np.random.default_rng(1)
-    for power in (
-        np.zeros(len(record.power_kw)),
-        rng.uniform(0.0, 1e6, len(record.power_kw)),
-        record.power_kw[::-1].copy(),
-    ):
-        other = frame_of(replace(record, power_kw=power), weather, choices)
-        assert other.fingerprint() == frame.fingerprint()
-
-
-def test_a_frame_does_not_depend_on_which_intervals_have_a_reading(frame, changed, weather):
-    kept = np.random.default_rng(2).random(60 * 24) < 0.2
+    wild = np.zeros(len(record.power_kw)), rng.uniform(0.0, 1e6, len(record.power_kw))
+    others = [replace(record, power_kw=power) for power in (*wild, record.power_kw[::-1].copy())]
+    kept = rng.random(60 * 24) < 0.2
     kept[[0, -1]] = True
-    other = frame_of(changed(keep=kept), weather, frame.choices)
-    assert other.fingerprint() == frame.fingerprint()
+    for each in (*others, changed(keep=kept)):
+        assert frame_of(each, weather, choices).fingerprint() == frame.fingerprint()
 
 
 def test_the_fingerprint_changes_with_every_public_input(frame, record, weather):
-    prints = {frame.fingerprint()}
+    choices, later = frame.choices, record.times + np.timedelta64(5, "m")
     others = [
-        (record, weather, replace(frame.choices, heat=1.0)),
-        (record, replace(weather, ghi=weather.ghi * 0.99), frame.choices),
-        (record, replace(weather, temp_air=weather.temp_air + 1.0), frame.choices),
-        (
-            replace(record, times=record.times + np.timedelta64(5, "m"), rows_span=None),
-            weather,
-            frame.choices,
-        ),
+        frame_of(record, weather, replace(choices, heat=1.0)),
+        frame_of(record, replace(weather, ghi=weather.ghi * 0.99), choices),
+        frame_of(record, replace(weather, temp_air=weather.temp_air + 1.0), choices),
+        frame_of(replace(record, times=later, rows_span=None), weather, choices),
     ]
-    for readings, sky, choices in others:
-        prints.add(frame_of(readings, sky, choices).fingerprint())
-    assert len(prints) == 5
+    (one, *rest) = frame.profiles[0]
+    rest[1] = rest[1] + np.float32(0.01)
+    others.append(replace(frame, profiles=((one, *rest),)))  # any haze
+    assert len({each.fingerprint() for each in (frame, *others)}) == 6
 
 
 @pytest.mark.parametrize("measured", [False, True])
@@ -156,9 +147,7 @@ def test_missing_readings_agree_with_nothing(frame, changed):
     assert len(found) == frame.daylight.sum()
     assert np.isneginf(found).sum() > 0.8 * len(found)
     assert np.isfinite(found).any()
-
-
-def test_the_candidates_of_a_frame_are_clocks_planes_and_capacities(frame):
+    # candidates are clocks, planes and capacities
     assert frame.shape == (1, len(frame.grid), len(frame.choices.capacities))
     assert len(frame) == math.prod(frame.shape)
 
@@ -272,19 +261,11 @@ def test_candidates_under_a_clear_sky_have_the_winter_of_their_place():
     assert np.median(ours[both] - theirs[both]) > 0.03
 
 
-def test_hazier_candidates_have_less_of_a_low_sun(frame):
+def test_hazier_candidates_have_less_of_a_low_sun_and_measured_weather_its_own_haze(
+    frame, record, weather, choices
+):
     usual, clearer, hazier = (np.where(np.isfinite(sky), sky, np.nan) for sky in frame.profiles[0])
     assert np.nanmedian(clearer - usual) > 0.005
     assert np.nanmedian(hazier - usual) < -0.005
-
-
-def test_measured_weather_has_its_own_haze(record, weather, choices):
     measured = frame_of(record, replace(weather, clear=False, source="nsrdb"), choices)
     assert [len(hazes) for hazes in measured.profiles] == [1]
-
-
-def test_a_fingerprint_changes_with_any_haze(frame):
-    (one, *rest) = frame.profiles[0]
-    rest[1] = rest[1] + np.float32(0.01)
-    other = replace(frame, profiles=((one, *rest),))
-    assert other.fingerprint() != frame.fingerprint()

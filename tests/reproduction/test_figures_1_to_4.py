@@ -7,7 +7,6 @@ import numpy as np
 import pytest
 
 from pvlib_chain import pvlib_irradiance
-from reproduction.artefact import Artefact, Statement
 from reproduction.figure1 import trusted_curator
 from reproduction.figure2 import angles
 from reproduction.figure3 import (
@@ -20,7 +19,6 @@ from reproduction.figure3 import (
 from reproduction.figure4 import (
     LARGEST_HOME_KW,
     PLACES,
-    HomeFleet,
     capacity_and_peak,
     capacity_statement,
     simulate_homes,
@@ -39,37 +37,34 @@ from reproduction.subject import CHINO
 from sunveil.grids import Grid, plane_grid
 from sunveil.plots.style import embedded
 from sunveil.site import Plane
-from sunveil.weather import Weather
 
 
 @pytest.fixture(scope="module")
-def by_azimuth() -> Artefact:
+def by_azimuth():
     return irradiance_by_azimuth()
 
 
 @pytest.fixture(scope="module")
-def by_tilt() -> Artefact:
+def by_tilt():
     return irradiance_by_tilt()
 
 
 @pytest.fixture(scope="module")
-def skies() -> dict[str, Weather]:
+def skies():
     return paper_skies()
 
 
 @pytest.fixture(scope="module")
-def optima(skies: dict[str, Weather]) -> dict[str, Optimum]:
+def optima(skies):
     return find_optima(skies)
 
 
 @pytest.fixture(scope="module")
-def yearly(skies: dict[str, Weather], optima: dict[str, Optimum]) -> Artefact:
+def yearly(skies, optima):
     return yearly_irradiance(skies, optima)
 
 
-def test_turning_moves_the_peak_and_tilting_lowers_it(
-    by_azimuth: Artefact, by_tilt: Artefact
-) -> None:
+def test_turning_moves_the_peak_and_tilting_lowers_it(by_azimuth, by_tilt):
     turned = {curve["surface_azimuth"]: curve for curve in by_azimuth.data["curves"]}
     hours = [turned[azimuth]["peak_hour"] for azimuth in (90.0, 135.0, 180.0, 225.0, 270.0)]
     assert hours == sorted(hours)
@@ -85,7 +80,7 @@ def test_turning_moves_the_peak_and_tilting_lowers_it(
     assert f"{hours[-1] - hours[0]:.1f} h" in said.measured
 
 
-def test_the_light_of_a_year_is_the_one_through_pvlib(skies: dict[str, Weather]) -> None:
+def test_the_light_of_a_year_is_the_one_through_pvlib(skies):
     plane = Plane(200.0, 30.0)
     weather = skies[CLEAR]
     frame, sun = weather.to_frame(), CHINO.sun(weather.times)
@@ -94,7 +89,7 @@ def test_the_light_of_a_year_is_the_one_through_pvlib(skies: dict[str, Weather])
     assert mean_daily_light(weather, grid)[0] == pytest.approx(poa.mean() * 0.024, rel=0.01)
 
 
-def test_the_map_shows_the_numbers_beside_it(yearly: Artefact) -> None:
+def test_the_map_shows_the_numbers_beside_it(yearly):
     grid = plane_grid(5.0, 5.0)
     assert yearly.data["surface_azimuth"] == list(grid.surface_azimuth)
     for ax, values in zip(
@@ -106,9 +101,7 @@ def test_the_map_shows_the_numbers_beside_it(yearly: Artefact) -> None:
     assert set(yearly.data["optimum"]) == {CLEAR, CLOUDY, EARLY}
 
 
-def test_weather_that_is_given_takes_the_place_of_the_simulated_sky(
-    skies: dict[str, Weather],
-) -> None:
+def test_weather_that_is_given_takes_the_place_of_the_simulated_sky(skies):
     given = paper_skies(skies[CLOUDY])
     assert list(given) == [CLEAR, "weather from simulated sky"]
     drawn = irradiance_by_azimuth(skies[CLOUDY])
@@ -116,9 +109,7 @@ def test_weather_that_is_given_takes_the_place_of_the_simulated_sky(
     assert drawn.data["weather"] == "simulated sky"
 
 
-def test_the_best_plane_is_found_to_the_degree(
-    skies: dict[str, Weather], optima: dict[str, Optimum]
-) -> None:
+def test_the_best_plane_is_found_to_the_degree(skies, optima):
     found = optima[CLEAR]
     assert found.plane == Plane(180.0, 34.0)
     azimuth, tilt = found.plane.surface_azimuth, found.plane.surface_tilt
@@ -131,7 +122,7 @@ def test_the_best_plane_is_found_to_the_degree(
     assert light[0] == found.energy
 
 
-def test_the_paper_s_optimum_is_held_against_both_skies(optima: dict[str, Optimum]) -> None:
+def test_the_paper_s_optimum_is_held_against_both_skies(optima):
     said = optimum_statement(optima)
     assert (said.holds, said.verdict) == (False, "in part")
     for name in (CLEAR, CLOUDY):
@@ -141,9 +132,7 @@ def test_the_paper_s_optimum_is_held_against_both_skies(optima: dict[str, Optimu
     assert 0.0 < optima[CLEAR].paper_loss < optima[CLOUDY].paper_loss < 0.01
 
 
-def test_a_sun_half_an_hour_early_turns_the_best_plane_east(
-    skies: dict[str, Weather], optima: dict[str, Optimum]
-) -> None:
+def test_a_sun_half_an_hour_early_turns_the_best_plane_east(skies, optima):
     assert optima[EARLY].plane.surface_azimuth == pytest.approx(165.0, abs=2.0)
     early = sun_too_early(skies[CLEAR])
     assert (skies[CLEAR].times[0] - early.times[0]).total_seconds() == 1800.0
@@ -151,18 +140,12 @@ def test_a_sun_half_an_hour_early_turns_the_best_plane_east(
 
 
 @pytest.mark.parametrize(
-    ("plane", "inside"),
-    [
-        (Plane(165.0, 35.0), True),
-        (Plane(180.0, 40.0), True),
-        (Plane(181.0, 37.0), False),
-        (Plane(170.0, 34.0), False),
-    ],
+    ("azimuth", "tilt", "inside"),
+    [(165.0, 35.0, True), (180.0, 40.0, True), (181.0, 37.0, False), (170.0, 34.0, False)],
 )
-def test_a_plane_in_the_paper_s_range_holds(plane: Plane, inside: bool) -> None:
-    found = Optimum(plane, 6.0, (160.0, 190.0), (30.0, 40.0), 0.0)
-    said: Statement = optimum_statement({CLEAR: found, CLOUDY: found, EARLY: found})
-    assert said.holds is inside
+def test_a_plane_in_the_paper_s_range_holds(azimuth, tilt, inside):
+    found = Optimum(Plane(azimuth, tilt), 6.0, (160.0, 190.0), (30.0, 40.0), 0.0)
+    assert optimum_statement({CLEAR: found, CLOUDY: found, EARLY: found}).holds is inside
 
 
 def test_the_parties_are_drawn():
@@ -185,11 +168,11 @@ def test_the_angles_are_those_of_the_papers_first_equation():
 
 
 @pytest.fixture(scope="module")
-def fleet() -> HomeFleet:
+def fleet():
     return simulate_homes(40, seed=3)
 
 
-def test_a_fleet_is_of_homes_spread_over_california(fleet: HomeFleet) -> None:
+def test_a_fleet_is_of_homes_spread_over_california(fleet):
     assert len(fleet.capacity) == len(fleet.peak) == 40
     assert {fleet.city.count(place.name) for place in PLACES} == {8}
     for place in PLACES:
@@ -202,7 +185,7 @@ def test_a_fleet_is_of_homes_spread_over_california(fleet: HomeFleet) -> None:
     assert (fleet.high < 1.1 * fleet.capacity).all()
 
 
-def test_the_statement_says_what_was_counted(fleet: HomeFleet) -> None:
+def test_the_statement_says_what_was_counted(fleet):
     said = capacity_statement(fleet)
     assert said.holds is True
     assert f"{fleet.rank_correlation:.2f}" in said.measured
@@ -213,7 +196,7 @@ def test_the_statement_says_what_was_counted(fleet: HomeFleet) -> None:
     assert capacity_statement(shuffled).holds is False
 
 
-def test_the_figure_has_a_joint_panel_and_four_densities_on_either_side(fleet: HomeFleet) -> None:
+def test_the_figure_has_a_joint_panel_and_four_densities_on_either_side(fleet):
     artefact = capacity_and_peak(fleet)
     axes = {(ax.get_xlabel(), ax.get_ylabel()): ax for ax in artefact.figure.axes}
     joint = axes["Nameplate capacity, DC [kW]", "Daily peak power, AC [W]"]

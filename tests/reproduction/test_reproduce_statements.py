@@ -60,18 +60,7 @@ def test_a_maximiser_near_the_reported_plane_holds_and_a_far_one_does_not():
         plane = Plane((best.surface_azimuth + turn) % 360.0, best.surface_tilt)
         told = maximiser(replace(experiment, subject=replace(experiment.subject, reported=plane)))
         assert told.holds is holds
-    assert (
-        "11° of azimuth"
-        in maximiser(
-            replace(
-                experiment,
-                subject=replace(
-                    experiment.subject,
-                    reported=Plane(best.surface_azimuth + 11.0, best.surface_tilt),
-                ),
-            )
-        ).why
-    )
+        assert turn != 11.0 or "11° of azimuth" in told.why
 
 
 def test_the_papers_likelihood_cannot_be_told_from_other_readings():
@@ -96,15 +85,12 @@ def test_linear_regret_does_not_hold_as_sublinear():
     experiment = small_experiment()
     assert regret(experiment).holds is True
     worst = int(experiment.exhaustive.scores.argmin())
-    runs = [
-        replace(
-            run,
-            points=np.full(len(run.points), worst),
-            scores=np.full(len(run.points), experiment.exhaustive.scores[worst]),
-        )
+    scores = experiment.exhaustive.scores
+    short, long = (
+        replace(run, points=(points := np.full(len(run.points), worst)), scores=scores[points])
         for run in (experiment.short, experiment.long)
-    ]
-    assert regret(replace(experiment, short=runs[0], long=runs[1])).holds is False
+    )
+    assert regret(replace(experiment, short=short, long=long)).holds is False
 
 
 def test_the_papers_accuracy_does_not_hold_and_the_bound_says_why():
@@ -116,19 +102,16 @@ def test_the_papers_accuracy_does_not_hold_and_the_bound_says_why():
     assert f"at most {0.1 * np.ptp(experiment.short.mean) / (2 * bound):.4f}" in told.why
 
 
-def test_monotonicity_in_epsilon_is_told_as_it_is():
-    told = falls_with_epsilon(small_experiment(), draws=500)
-    values = [rmse(epsilon, 0.1) for epsilon in EPSILONS if epsilon <= 1e4]
-    assert told.holds is bool((np.diff(values) < 0).all())
-    assert f"{values[0]:.4f} to {values[-1]:.4f}" in told.measured
-
-
-def test_monotonicity_in_delta_is_told_with_its_size():
-    told = falls_with_delta(small_experiment(), draws=500)
+def test_monotonicity_in_epsilon_and_in_delta_is_told_as_it_is_with_its_size():
     table = np.array([[rmse(e, d) for e in EPSILONS if e <= 1e4] for d in DELTAS])
-    assert told.holds is bool((np.diff(table, axis=0) < 0).all())
+    along = falls_with_epsilon(small_experiment(), draws=500)
+    values = [rmse(epsilon, 0.1) for epsilon in EPSILONS if epsilon <= 1e4]
+    assert along.holds is bool((np.diff(values) < 0).all())
+    assert f"{values[0]:.4f} to {values[-1]:.4f}" in along.measured
+    across = falls_with_delta(small_experiment(), draws=500)
+    assert across.holds is bool((np.diff(table, axis=0) < 0).all())
     here = rmse(0.1, DELTAS[-1]) - rmse(0.1, DELTAS[0])
-    assert f"{here:+.6f} at ε = 0.1" in told.measured
+    assert f"{here:+.6f} at ε = 0.1" in across.measured
 
 
 def test_light_tells_of_power_and_not_of_power_dealt_out_at_random():

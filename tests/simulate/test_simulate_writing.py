@@ -3,7 +3,6 @@ from __future__ import annotations
 import json
 from dataclasses import fields
 from hashlib import sha256
-from pathlib import Path
 
 import duckdb
 import numpy as np
@@ -37,13 +36,13 @@ SYSTEMS = 150
 HERE = Place("here", Site(39.74, -105.0, 1609.0), "America/Denver")
 
 
-def make(folder: Path, systems: int = SYSTEMS, *, workers: int = 2, **asked: object) -> Path:
+def make(folder, systems=SYSTEMS, *, workers=2, **asked):
     asked = {"cells": 3, "seed": 1} | asked
     assert sum(write_fleet(folder, FleetSpec.of(systems, **asked), workers=workers)) == systems
     return folder
 
 
-def digests(folder: Path) -> dict[str, str]:
+def digests(folder):
     return {
         str(path.relative_to(folder)): sha256(path.read_bytes()).hexdigest()
         for path in sorted(folder.rglob("*"))
@@ -51,22 +50,22 @@ def digests(folder: Path) -> dict[str, str]:
     }
 
 
-def readings(folder: Path) -> pd.DataFrame:
+def readings(folder):
     return pd.read_parquet(folder / "readings")
 
 
 @pytest.fixture(scope="module")
-def fleet(tmp_path_factory) -> Path:
+def fleet(tmp_path_factory):
     return make(tmp_path_factory.mktemp("fleet") / "made")
 
 
 @pytest.fixture(scope="module")
-def lists(tmp_path_factory) -> Path:
+def lists(tmp_path_factory):
     return make(tmp_path_factory.mktemp("lists") / "made", layout=ReadingsLayout.LISTS)
 
 
 @pytest.fixture(scope="module")
-def truth(fleet) -> pd.DataFrame:
+def truth(fleet):
     return pd.read_parquet(fleet / "truth.parquet")
 
 
@@ -291,7 +290,7 @@ TOWNS = (
 )
 
 
-def written(path: Path, text: str) -> Path:
+def written(path, text):
     path.write_text(text, encoding="utf-8")
     return path
 

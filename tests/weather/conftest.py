@@ -1,28 +1,15 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from urllib.parse import parse_qs, urlsplit
 
-import pandas as pd
 import pytest
-from weather_fakes import GOLDEN, psm_text, pvgis_json, sky_frame
+from weather_fakes import Answer
 
-from sunveil.site import Site
 from sunveil.weather import WeatherCache
-
-
-@dataclass(frozen=True)
-class Answer:
-    """What the server says next: ``cut`` bytes of the body are promised and never sent."""
-
-    body: str = ""
-    status: int = 200
-    kind: str = "text/csv"
-    silent: bool = False
-    cut: int = 0
 
 
 @dataclass
@@ -83,28 +70,3 @@ def own_cache(tmp_path, monkeypatch: pytest.MonkeyPatch) -> WeatherCache:
     monkeypatch.delenv("NSRDB_API_KEY", raising=False)
     monkeypatch.delenv("NSRDB_EMAIL", raising=False)
     return WeatherCache()
-
-
-@pytest.fixture
-def golden() -> Site:
-    return GOLDEN
-
-
-@pytest.fixture(name="sky_frame")
-def _sky_frame() -> Callable[..., pd.DataFrame]:
-    return sky_frame
-
-
-@pytest.fixture(name="psm_text")
-def _psm_text() -> Callable[..., str]:
-    return psm_text
-
-
-@pytest.fixture(name="pvgis_json")
-def _pvgis_json() -> Callable[..., str]:
-    return pvgis_json
-
-
-@pytest.fixture
-def answer() -> type[Answer]:
-    return Answer

@@ -1,22 +1,21 @@
 from __future__ import annotations
 
 import warnings
+from dataclasses import replace
 from importlib.resources import files
 
 import numpy as np
 import pandas as pd
 import pvlib
 import pytest
+from weather_fakes import GOLDEN
 
 from sunveil.errors import ParameterError
 from sunveil.site import LAPSE, Site
 from sunveil.weather import WeatherCache, clearsky, read_weather
 from sunveil.weather.cache import CacheKey
 from sunveil.weather.climate_normals import (
-    SPACING,
     WARMEST_HOUR,
-    _between_normals,
-    _normals,
     climate_of,
     climate_temperature,
 )
@@ -39,84 +38,55 @@ def test_clear_sky_is_that_of_pvlib(year, place):
     assert ours.source == "clearsky"
 
 
-def test_times_are_the_middles_of_a_utc_grid_and_the_span_is_half_open(golden):
-    weather = clearsky(golden, "2016-12-31T23:07:30Z", "2017-01-01T00:22:30Z")
+def test_times_are_the_middles_of_a_utc_grid_and_the_span_is_half_open():
+    weather = clearsky(GOLDEN, "2016-12-31T23:07:30Z", "2017-01-01T00:22:30Z")
     expected = pd.date_range("2016-12-31T23:07:30Z", "2017-01-01T00:07:30Z", freq="15min")
     assert list(weather.times) == list(expected)
 
 
-def test_a_cached_answer_equals_the_first_to_the_last_bit(golden):
-    first = clearsky(golden, "2015-12-01", "2016-02-01", step_minutes=30)
-    second = clearsky(golden, "2015-12-01", "2016-02-01", step_minutes=30)
-    pd.testing.assert_frame_equal(first.to_frame(), second.to_frame(), check_exact=True)
-    for one, other in zip(first.sun(), second.sun(), strict=True):
+def test_a_year_is_computed_once_and_read_to_the_last_bit(own_cache):
+    first = clearsky(GOLDEN, "2015-12-01", "2016-02-01", step_minutes=60)
+    again = clearsky(GOLDEN, "2015-12-01", "2016-02-01", step_minutes=60)
+    pd.testing.assert_frame_equal(first.to_frame(), again.to_frame(), check_exact=True)
+    for one, other in zip(first.sun(), again.sun(), strict=True):
         np.testing.assert_array_equal(one, other)
-    assert len(list(WeatherCache().folder.iterdir())) == 2
+    assert len(list(own_cache.folder.iterdir())) == 2
+    key = CacheKey.of(
+        GOLDEN, 2016, source="clearsky", dataset="ineichen-normals", step_minutes=60,
+        by_altitude=True,
+    )  # fmt: skip
+    assert own_cache.path(key).exists()
+    planted = replace(clearsky(GOLDEN, "2016", "2017", step_minutes=60), ghi=np.ones(8784))
+    own_cache.store(key, planted)
+    read = clearsky(GOLDEN, "2016", "2017", step_minutes=60)
+    assert (read.ghi == 1.0).all()
+    assert read.site == GOLDEN
 
 
-def own_key(site, dataset):
-    return CacheKey.of(
-        site, 2016, source="clearsky", dataset=dataset, step_minutes=60, by_altitude=True
-    )
-
-
-def test_a_cached_year_is_read_rather_than_computed(golden, own_cache):
-    clearsky(golden, "2016", "2017", step_minutes=60)
-    (entry,) = own_cache.folder.iterdir()
-    other = clearsky(Site(0.0, 0.0, 0.0), "2016", "2017", step_minutes=60, cache=WeatherCache(
-        own_cache.folder / "other"
-    ))  # fmt: skip
-    key = own_key(golden, "ineichen-normals")
-    assert own_cache.path(key) == entry
-    own_cache.store(key, other)
-    again = clearsky(golden, "2016", "2017", step_minutes=60)
-    np.testing.assert_array_equal(again.ghi, other.ghi)
-    assert again.site == golden
-
-
-def test_a_folder_that_cannot_be_written_costs_only_the_cache(golden, tmp_path):
+def test_a_folder_that_cannot_be_written_costs_only_the_cache(tmp_path):
     (tmp_path / "file").write_text("in the way")
     blocked = clearsky(
-        golden, "2016-06-20", "2016-06-21", cache=WeatherCache(tmp_path / "file" / "cache")
+        GOLDEN, "2016-06-20", "2016-06-21", cache=WeatherCache(tmp_path / "file" / "cache")
     )
-    np.testing.assert_array_equal(blocked.ghi, clearsky(golden, "2016-06-20", "2016-06-21").ghi)
+    np.testing.assert_array_equal(blocked.ghi, clearsky(GOLDEN, "2016-06-20", "2016-06-21").ghi)
 
 
 @pytest.mark.parametrize("step", [0, -15, 7, 2880])
-def test_a_step_that_does_not_divide_the_day_is_refused(golden, step):
+def test_a_step_that_does_not_divide_the_day_is_refused(step):
     with pytest.raises(ParameterError, match="step_minutes must"):
-        clearsky(golden, "2016", "2017", step_minutes=step)
+        clearsky(GOLDEN, "2016", "2017", step_minutes=step)
 
 
 @pytest.mark.parametrize(
     ("start", "end"), [("2017", "2016"), ("2016", "2016"), ("soon", "2017"), (None, "2017")]
 )
-def test_a_span_that_is_no_span_is_refused(golden, start, end):
+def test_a_span_that_is_no_span_is_refused(start, end):
     with pytest.raises(ParameterError):
-        clearsky(golden, start, end)
+        clearsky(GOLDEN, start, end)
 
 
 YEAR = pd.date_range("2015", "2016", freq="h", tz="UTC", inclusive="left")
 PVLIB_DATA = files("pvlib") / "data"
-
-
-def test_the_normals_cover_the_globe():
-    normals = _normals()
-    assert normals.shape == (6, 180 / SPACING + 1, 360 / SPACING)
-    mean, terrain = normals[0], normals[5]
-    assert mean.min() > -60.0
-    assert mean.max() < 35.0
-    # the warmest zone is at the equator; land is where it is: Tibet, the Pacific
-    assert abs(mean.mean(axis=1).argmax() * SPACING - 90.0) < 15.0
-    assert _between_normals(32.5, 87.5)[5] > 4000.0
-    assert _between_normals(0.0, -150.0)[5] == 0.0
-    assert terrain.min() == 0.0
-
-
-@pytest.mark.parametrize(("row", "column"), [(0, 0), (53, 29), (72, 143), (36, 143)])
-def test_a_normal_is_returned_where_it_stands(row, column):
-    place = SPACING * row - 90.0, SPACING * (column + 1) - 180.0
-    np.testing.assert_allclose(_between_normals(*place), _normals()[:, row, column])
 
 
 def test_it_cools_with_height_alone():

@@ -6,6 +6,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from weather_fakes import GOLDEN, sky_frame
 
 from sunveil.site import Site
 from sunveil.weather import Weather, WeatherCache
@@ -17,9 +18,9 @@ def key_of(site: Site, *, year: int = 2016, source: str = "made", step: int = 60
 
 
 @pytest.fixture
-def weather(golden, sky_frame) -> Weather:
+def weather() -> Weather:
     frame = sky_frame(2016, 60).iloc[:200]
-    return stored_precision(Weather.from_frame(frame, site=golden, source="made"))
+    return stored_precision(Weather.from_frame(frame, site=GOLDEN, source="made"))
 
 
 def same(one: Weather, other: Weather) -> bool:
@@ -29,30 +30,30 @@ def same(one: Weather, other: Weather) -> bool:
     )
 
 
-def test_what_was_stored_comes_back_the_same(golden, weather, own_cache):
-    assert own_cache.store(key_of(golden), weather)
-    back = own_cache.load(key_of(golden), golden, source="made")
+def test_what_was_stored_comes_back_the_same(weather, own_cache):
+    assert own_cache.store(key_of(GOLDEN), weather)
+    back = own_cache.load(key_of(GOLDEN), GOLDEN, source="made")
     assert back is not None
     assert same(weather, back)
 
 
-def test_nothing_comes_back_for_another_key(golden, weather, own_cache):
-    own_cache.store(key_of(golden), weather)
-    elsewhere = Site(golden.latitude + 0.001, golden.longitude, golden.altitude)
-    higher = Site(golden.latitude, golden.longitude, golden.height + 10)
+def test_nothing_comes_back_for_another_key(weather, own_cache):
+    own_cache.store(key_of(GOLDEN), weather)
+    elsewhere = Site(GOLDEN.latitude + 0.001, GOLDEN.longitude, GOLDEN.altitude)
+    higher = Site(GOLDEN.latitude, GOLDEN.longitude, GOLDEN.height + 10)
     for key in (
-        key_of(golden, year=2017),
-        key_of(golden, source="other"),
-        key_of(golden, step=30),
+        key_of(GOLDEN, year=2017),
+        key_of(GOLDEN, source="other"),
+        key_of(GOLDEN, step=30),
         key_of(elsewhere),
         key_of(higher),
     ):
-        assert own_cache.load(key, golden, source="made") is None
+        assert own_cache.load(key, GOLDEN, source="made") is None
 
 
 @pytest.mark.parametrize("damage", ["cut", "flipped", "empty", "text", "header", "swapped"])
-def test_a_damaged_entry_is_noticed_and_dropped(golden, weather, own_cache, damage):
-    key = key_of(golden)
+def test_a_damaged_entry_is_noticed_and_dropped(weather, own_cache, damage):
+    key = key_of(GOLDEN)
     own_cache.store(key, weather)
     path = own_cache.path(key)
     whole = path.read_bytes()
@@ -68,7 +69,7 @@ def test_a_damaged_entry_is_noticed_and_dropped(golden, weather, own_cache, dama
             "swapped": whole.replace(b"made", b"mode", 1),
         }[damage]
     )
-    assert own_cache.load(key, golden, source="made") is None
+    assert own_cache.load(key, GOLDEN, source="made") is None
     assert not path.exists()
 
 
@@ -87,8 +88,8 @@ def rewrite(folder: Path, weather: Weather, count: int) -> None:
         cache.store(key_of(weather.site), weather)
 
 
-def test_readers_see_whole_entries_while_processes_and_threads_write(golden, weather, own_cache):
-    key = key_of(golden)
+def test_readers_see_whole_entries_while_processes_and_threads_write(weather, own_cache):
+    key = key_of(GOLDEN)
     own_cache.store(key, weather)
     process = multiprocessing.get_context("spawn").Process(
         target=rewrite, args=(own_cache.folder, weather, 60)
@@ -97,9 +98,9 @@ def test_readers_see_whole_entries_while_processes_and_threads_write(golden, wea
     with ThreadPoolExecutor(3) as pool:
         for _ in range(3):
             pool.submit(rewrite, own_cache.folder, weather, 20)
-        seen = [own_cache.load(key, golden, source="made") for _ in range(60)]
+        seen = [own_cache.load(key, GOLDEN, source="made") for _ in range(60)]
         while process.is_alive():
-            seen.append(own_cache.load(key, golden, source="made"))
+            seen.append(own_cache.load(key, GOLDEN, source="made"))
             process.join(0.002)
     assert process.exitcode == 0
     assert all(one is not None and same(one, weather) for one in seen)

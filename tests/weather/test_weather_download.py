@@ -6,7 +6,7 @@ import logging
 import numpy as np
 import pandas as pd
 import pytest
-from weather_fakes import pvgis_json, sky_frame
+from weather_fakes import GOLDEN, Answer, psm_text, pvgis_json, sky_frame
 
 from sunveil.errors import ParameterError, WeatherError
 from sunveil.weather import WeatherCache, get_nsrdb, get_pvgis
@@ -16,7 +16,7 @@ KEY = "verysecretkey123"
 
 
 @pytest.fixture
-def ask(server, golden):
+def ask(server):
     """Ask the loopback server, quickly giving up."""
 
     def asked(years=2019, **options):
@@ -24,7 +24,7 @@ def ask(server, golden):
             "api_key": KEY, "email": "a@b.example", "step_minutes": 60, "url": server.url + "psm",
             "timeout": 5.0, "attempts": 2, "pause": 0.01,
         }  # fmt: skip
-        return get_nsrdb(golden, years, **{**settings, **options})
+        return get_nsrdb(GOLDEN, years, **{**settings, **options})
 
     return asked
 
@@ -33,38 +33,24 @@ def entries(cache: WeatherCache) -> list[str]:
     return [path.name for path in cache.folder.iterdir()] if cache.folder.exists() else []
 
 
-def test_a_good_answer_becomes_weather_at_its_stamps(
-    server, answer, ask, golden, sky_frame, psm_text
-):
-    frame = sky_frame(2019, 60, minute=30)
-    server.says(answer(psm_text(frame)))
-    weather = ask()
+def test_a_good_answer_becomes_weather_at_its_stamps(server, ask):
+    frame = sky_frame(2020, 30, minute=15)
+    server.says(Answer(psm_text(frame)))
+    weather = ask(2020, step_minutes=30)
     assert list(weather.times) == list(frame.index)
-    assert weather.site == golden
-    assert weather.source == "nsrdb"
-    assert not weather.clear
+    assert (weather.site, weather.source, weather.clear) == (GOLDEN, "nsrdb", False)
     for name in ("ghi", "dni", "dhi", "temp_air", "wind_speed"):
         np.testing.assert_allclose(getattr(weather, name), frame[name], rtol=1e-6)
-
-
-def test_the_request_says_what_is_wanted(server, answer, ask, sky_frame, psm_text):
-    server.says(answer(psm_text(sky_frame(2020, 30))))
-    ask(2020, step_minutes=30)
     (query,) = server.queries
-    assert query["names"] == ["2020"]
-    assert query["interval"] == ["30"]
-    assert query["utc"] == ["true"]
-    assert query["leap_day"] == ["true"]
-    assert query["wkt"] == ["POINT(-105.1727 39.7420)"]
-    assert query["api_key"] == [KEY]
+    asked = {"names": "2020", "interval": "30", "utc": "true", "leap_day": "true",
+             "wkt": "POINT(-105.1727 39.7420)", "api_key": KEY}  # fmt: skip
+    assert {name: query[name] for name in asked} == {name: [each] for name, each in asked.items()}
 
 
-def test_key_and_address_come_from_the_environment(
-    server, answer, ask, monkeypatch, sky_frame, psm_text
-):
+def test_key_and_address_come_from_the_environment(server, ask, monkeypatch):
     monkeypatch.setenv("NSRDB_API_KEY", "fromenv")
     monkeypatch.setenv("NSRDB_EMAIL", "env@b.example")
-    server.says(answer(psm_text(sky_frame(2019, 60))))
+    server.says(Answer(psm_text(sky_frame(2019, 60))))
     ask(api_key=None, email=None)
     assert server.queries[0]["api_key"] == ["fromenv"]
     assert server.queries[0]["email"] == ["env@b.example"]
@@ -77,10 +63,8 @@ def test_no_key_or_address_is_said_before_asking(server, ask, lacking):
     assert server.queries == []
 
 
-def test_several_years_are_joined_and_each_is_asked_for_once(
-    server, answer, ask, own_cache, sky_frame, psm_text
-):
-    server.says(*(answer(psm_text(sky_frame(year, 60))) for year in (2019, 2020, 2021)))
+def test_several_years_are_joined_and_each_is_asked_for_once(server, ask, own_cache):
+    server.says(*(Answer(psm_text(sky_frame(year, 60))) for year in (2019, 2020, 2021)))
     weather = ask([2019, 2020])
     assert len(weather.times) == 24 * (365 + 366)
     assert len(entries(own_cache)) == 2
@@ -91,10 +75,8 @@ def test_several_years_are_joined_and_each_is_asked_for_once(
     assert again.zenith is not None
 
 
-def test_a_damaged_cache_entry_is_fetched_again(
-    server, answer, ask, own_cache, sky_frame, psm_text
-):
-    server.says(answer(psm_text(sky_frame(2019, 60))))
+def test_a_damaged_cache_entry_is_fetched_again(server, ask, own_cache):
+    server.says(Answer(psm_text(sky_frame(2019, 60))))
     first = ask()
     (entry,) = own_cache.folder.iterdir()
     entry.write_bytes(entry.read_bytes()[:-1000])
@@ -105,8 +87,8 @@ def test_a_damaged_cache_entry_is_fetched_again(
     assert len(server.queries) == 2
 
 
-def test_too_many_requests_are_followed_by_patience(server, answer, ask, sky_frame, psm_text):
-    server.says(answer("slow down", 429), answer(psm_text(sky_frame(2019, 60))))
+def test_too_many_requests_are_followed_by_patience(server, ask):
+    server.says(Answer("slow down", 429), Answer(psm_text(sky_frame(2019, 60))))
     assert len(ask().times) == 8760
     assert len(server.queries) == 2
 
@@ -130,9 +112,9 @@ PAGE = "<html><body>down for maintenance</body></html>"
     ],
 )
 def test_a_failing_server_gives_one_sentence_without_the_key(
-    server, answer, ask, own_cache, status, body, said, asked
+    server, ask, own_cache, status, body, said, asked
 ):
-    server.says(answer(body, status))
+    server.says(Answer(body, status))
     with pytest.raises(WeatherError, match=said) as caught:
         ask()
     assert KEY not in str(caught.value)
@@ -142,8 +124,8 @@ def test_a_failing_server_gives_one_sentence_without_the_key(
     assert entries(own_cache) == []
 
 
-def test_a_silent_server_is_given_up_on(server, answer, ask, own_cache):
-    server.says(answer(silent=True))
+def test_a_silent_server_is_given_up_on(server, ask, own_cache):
+    server.says(Answer(silent=True))
     with pytest.raises(WeatherError, match=r"did not answer within 0\.2 s") as caught:
         ask(timeout=0.2)
     assert KEY not in str(caught.value)
@@ -152,18 +134,16 @@ def test_a_silent_server_is_given_up_on(server, answer, ask, own_cache):
 
 
 @pytest.mark.parametrize("keep", [1000, 100_000, -6, -20])
-def test_a_body_cut_anywhere_is_refused(server, answer, ask, own_cache, sky_frame, psm_text, keep):
-    server.says(answer(psm_text(sky_frame(2019, 60))[:keep]))
+def test_a_body_cut_anywhere_is_refused(server, ask, own_cache, keep):
+    server.says(Answer(psm_text(sky_frame(2019, 60))[:keep]))
     with pytest.raises(WeatherError, match="cut short"):
         ask()
     assert entries(own_cache) == []
 
 
-def test_a_cache_that_cannot_be_written_is_said_in_the_log(
-    server, answer, ask, tmp_path, caplog, sky_frame, psm_text
-):
+def test_a_cache_that_cannot_be_written_is_said_in_the_log(server, ask, tmp_path, caplog):
     (tmp_path / "file").write_text("in the way")
-    server.says(answer(psm_text(sky_frame(2019, 60))))
+    server.says(Answer(psm_text(sky_frame(2019, 60))))
     with caplog.at_level(logging.WARNING):
         assert len(ask(cache=WeatherCache(tmp_path / "file" / "x")).times) == 8760
     assert "cannot write the weather cache" in caplog.text
@@ -187,26 +167,23 @@ def test_arguments_out_of_range_are_refused_before_asking(server, ask, options, 
     assert server.queries == []
 
 
-@pytest.mark.parametrize(
-    ("dataset", "step", "expected"),
-    [("auto", 30, "aggregated"), ("auto", 5, "conus"), ("auto", 10, "full-disc"),
-     ("conus", 60, "conus"), ("full-disc", 30, "full-disc")],
-)  # fmt: skip
-def test_the_dataset_is_the_first_that_has_the_step(dataset, step, expected):
-    assert chosen_dataset(dataset, step) == expected
+def test_the_dataset_is_the_first_that_has_the_step():
+    asked = (("auto", 30), ("auto", 5), ("auto", 10), ("conus", 60), ("full-disc", 30))
+    chosen = ["aggregated", "conus", "full-disc", "conus", "full-disc"]
+    assert [chosen_dataset(*each) for each in asked] == chosen
 
 
-def test_an_answer_for_another_year_is_refused(server, answer, ask, sky_frame, psm_text):
-    server.says(answer(psm_text(sky_frame(2018, 60))))
+def test_an_answer_for_another_year_is_refused(server, ask):
+    server.says(Answer(psm_text(sky_frame(2018, 60))))
     with pytest.raises(WeatherError, match="0 of the 8760 rows of 2019"):
         ask()
 
 
 @pytest.fixture
-def ask_pvgis(server, golden):
+def ask_pvgis(server):
     def asked(years=2019, **options):
         settings = {"url": server.url, "timeout": 5.0, "attempts": 2, "pause": 0.01}
-        return get_pvgis(golden, years, **{**settings, **options})
+        return get_pvgis(GOLDEN, years, **{**settings, **options})
 
     return asked
 
@@ -217,12 +194,12 @@ def year_text():
     return frame, pvgis_json(frame)
 
 
-def test_beam_on_the_horizontal_becomes_direct_normal(server, answer, ask_pvgis, year_text, golden):
+def test_beam_on_the_horizontal_becomes_direct_normal(server, ask_pvgis, year_text):
     frame, text = year_text
-    server.says(answer(text, kind="application/json"))
+    server.says(Answer(text, kind="application/json"))
     weather = ask_pvgis()
     assert list(weather.times) == list(frame.index)
-    sine = np.cos(np.radians(golden.sun(frame.index)["zenith"].to_numpy()))
+    sine = np.cos(np.radians(GOLDEN.sun(frame.index)["zenith"].to_numpy()))
     high = sine > np.sin(np.radians(3.5))
     np.testing.assert_allclose(weather.dni[high], frame["dni"][high], rtol=1e-5, atol=1e-3)
     assert (weather.dni[sine <= 0.0] == 0.0).all()
@@ -233,8 +210,8 @@ def test_beam_on_the_horizontal_becomes_direct_normal(server, answer, ask_pvgis,
     np.testing.assert_allclose(weather.temp_air, frame["temp_air"], rtol=1e-6)
 
 
-def test_the_request_is_for_a_horizontal_plane_and_made_once(server, answer, ask_pvgis, year_text):
-    server.says(answer(year_text[1], kind="application/json"))
+def test_the_request_is_for_a_horizontal_plane_and_made_once(server, ask_pvgis, year_text):
+    server.says(Answer(year_text[1], kind="application/json"))
     first, second = ask_pvgis(), ask_pvgis()
     (query,) = server.queries
     assert (query["startyear"], query["endyear"]) == (["2019"], ["2019"])
@@ -257,19 +234,19 @@ def test_the_request_is_for_a_horizontal_plane_and_made_once(server, answer, ask
     ],
 )
 def test_a_failing_server_gives_one_sentence(
-    server, answer, ask_pvgis, own_cache, status, body, said, asked
+    server, ask_pvgis, own_cache, status, body, said, asked
 ):
-    server.says(answer(body, status, kind="application/json"))
+    server.says(Answer(body, status, kind="application/json"))
     with pytest.raises(WeatherError, match=said):
         ask_pvgis()
     assert len(server.queries) == asked
     assert not own_cache.folder.exists()
 
 
-def test_missing_hours_are_counted(server, answer, ask_pvgis, own_cache, year_text):
+def test_missing_hours_are_counted(server, ask_pvgis, own_cache, year_text):
     whole = json.loads(year_text[1])
     whole["outputs"]["hourly"] = whole["outputs"]["hourly"][:-24]
-    server.says(answer(json.dumps(whole), kind="application/json"))
+    server.says(Answer(json.dumps(whole), kind="application/json"))
     with pytest.raises(WeatherError, match="8736 of the 8760 rows of 2019"):
         ask_pvgis()
     assert not own_cache.folder.exists()

@@ -13,7 +13,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
-from weather_fakes import GOLDEN, psm_text
+from weather_fakes import GOLDEN, psm_text, pvgis_json, sky_frame
 
 from sunveil.errors import WeatherError
 from sunveil.site import Site
@@ -39,28 +39,21 @@ def assert_equal(weather, frame: pd.DataFrame) -> None:
 
 
 @pytest.fixture
-def week(sky_frame) -> pd.DataFrame:
+def week() -> pd.DataFrame:
     return sky_frame(2016, 30).iloc[2000:2336]
 
 
 @pytest.mark.parametrize("zone", [0, -7, 5.5])
-def test_an_nsrdb_download_reads_as_it_was(tmp_path, week, golden, zone):
-    path = tmp_path / "download.csv"
-    path.write_text(psm_text(week, zone=zone))
-    weather = read_weather(path)
-    assert weather.site == golden
-    assert weather.source == "download.csv"
-    assert not weather.typical
-    assert_equal(weather, week)
-
-
-def test_our_reading_of_an_nsrdb_download_is_that_of_pvlib(tmp_path, week):
-    text = psm_text(week, zone=-7)
-    path = tmp_path / "download.csv"
+def test_an_nsrdb_download_reads_as_it_was_and_as_pvlib_reads_it(tmp_path, week, zone):
+    path, text = tmp_path / "download.csv", psm_text(week, zone=zone)
     path.write_text(text)
-    theirs, about = pvlib.iotools.read_nsrdb_psm4(io.StringIO(text))
-    assert_equal(read_weather(path), theirs.tz_convert("UTC"))
-    assert about["altitude"] == read_weather(path).site.altitude
+    weather = read_weather(path)
+    assert (weather.site, weather.source, weather.typical) == (GOLDEN, "download.csv", False)
+    assert_equal(weather, week)
+    if zone == -7:
+        theirs, about = pvlib.iotools.read_nsrdb_psm4(io.StringIO(text))
+        assert_equal(weather, theirs.tz_convert("UTC"))
+        assert about["altitude"] == weather.site.altitude
 
 
 light = hnp.arrays(np.float64, (5, 12), elements=st.floats(0, 1400, allow_subnormal=False))
@@ -86,7 +79,7 @@ def test_any_frame_comes_back_from_a_file(tmp_path_factory, values, start, step,
     assert_equal(read_weather(path, site=GOLDEN), frame)
 
 
-def test_columns_go_by_their_usual_names(tmp_path, week, golden):
+def test_columns_go_by_their_usual_names(tmp_path, week):
     path = tmp_path / "plain.csv"
     heads = {
         "ghi": "G(h)", "dni": "DNI (W/m^2)", "dhi": "diffuse_horizontal_irradiance",
@@ -94,20 +87,20 @@ def test_columns_go_by_their_usual_names(tmp_path, week, golden):
     }  # fmt: skip
     table = week.rename(columns=heads).assign(**{"Clearsky GHI": 1.0, "DHI clear": 2.0})
     table.to_csv(path, index_label="Timestamp")
-    assert_equal(read_weather(path, site=golden), week)
+    assert_equal(read_weather(path, site=GOLDEN), week)
 
 
-def test_times_without_a_zone_need_one(tmp_path, week, golden):
+def test_times_without_a_zone_need_one(tmp_path, week):
     path = tmp_path / "naive.csv"
     week.tz_convert("UTC-07:00").tz_localize(None).to_csv(path, index_label="time")
     with pytest.raises(WeatherError, match="without a time zone"):
-        read_weather(path, site=golden)
-    assert_equal(read_weather(path, site=golden, timezone="UTC-07:00"), week)
+        read_weather(path, site=GOLDEN)
+    assert_equal(read_weather(path, site=GOLDEN, timezone="UTC-07:00"), week)
     with pytest.raises(WeatherError, match="not a time zone"):
-        read_weather(path, site=golden, timezone="Mars/Base")
+        read_weather(path, site=GOLDEN, timezone="Mars/Base")
 
 
-def test_solar_zenith_angles_show_the_clock(tmp_path, week, golden):
+def test_solar_zenith_angles_show_the_clock(tmp_path, week):
     path = tmp_path / "naive.csv"
     local = week.index.tz_convert("UTC-07:00").tz_localize(None)
     parts = {
@@ -116,19 +109,19 @@ def test_solar_zenith_angles_show_the_clock(tmp_path, week, golden):
     table = pd.DataFrame({**parts, **{name.upper(): week[name].to_numpy() for name in NAMES[:3]}})
     table["Temperature"] = week["temp_air"].to_numpy()
     table["Wind Speed"] = week["wind_speed"].to_numpy()
-    table["Solar Zenith Angle"] = golden.sun(week.index)["apparent_zenith"].to_numpy().round(2)
+    table["Solar Zenith Angle"] = GOLDEN.sun(week.index)["apparent_zenith"].to_numpy().round(2)
     table.to_csv(path)
-    assert_equal(read_weather(path, site=golden), week)
+    assert_equal(read_weather(path, site=GOLDEN), week)
     with pytest.raises(WeatherError, match="fit none"):
-        read_weather(path, site=Site(0.0, golden.longitude))
+        read_weather(path, site=Site(0.0, GOLDEN.longitude))
 
 
 @pytest.mark.parametrize("missing", [("dni",), ("dhi",), ("ghi",), ("dni", "dhi")])
-def test_missing_irradiances_are_made_from_the_others(tmp_path, golden, missing):
-    clear = clearsky(golden, "2016-06-01", "2016-06-08").to_frame()
+def test_missing_irradiances_are_made_from_the_others(tmp_path, missing):
+    clear = clearsky(GOLDEN, "2016-06-01", "2016-06-08").to_frame()
     path = tmp_path / "part.csv"
     clear.drop(columns=list(missing)).to_csv(path, index_label="time")
-    weather = read_weather(path, site=golden)
+    weather = read_weather(path, site=GOLDEN)
     assert closure(weather) < 3.0
     noon = clear["ghi"].to_numpy() > 500.0
     for name in missing:
@@ -136,7 +129,7 @@ def test_missing_irradiances_are_made_from_the_others(tmp_path, golden, missing)
         np.testing.assert_allclose(getattr(weather, name)[noon], clear[name][noon], atol=tolerance)
 
 
-def test_rows_without_light_are_left_out_and_temperature_is_interpolated(tmp_path, week, golden):
+def test_rows_without_light_are_left_out_and_temperature_is_interpolated(tmp_path, week):
     broken = week.copy()
     broken.iloc[3, broken.columns.get_loc("ghi")] = np.nan
     broken.iloc[5, broken.columns.get_loc("dni")] = np.inf
@@ -144,7 +137,7 @@ def test_rows_without_light_are_left_out_and_temperature_is_interpolated(tmp_pat
     broken.iloc[10, broken.columns.get_loc("dhi")] = -4.0
     path = tmp_path / "broken.csv"
     broken.sample(frac=1.0, random_state=1).to_csv(path, index_label="time")
-    weather = read_weather(path, site=golden)
+    weather = read_weather(path, site=GOLDEN)
     assert list(weather.times) == list(week.index.delete([3, 5]))
     expected = (week["temp_air"].iloc[7] + week["temp_air"].iloc[9]) / 2.0
     assert weather.temp_air[6] == pytest.approx(expected, abs=0.3)
@@ -152,21 +145,19 @@ def test_rows_without_light_are_left_out_and_temperature_is_interpolated(tmp_pat
 
 
 @pytest.mark.parametrize("known", [0, 48])
-def test_missing_temperatures_are_the_usual_ones(tmp_path, week, golden, known):
+def test_missing_temperatures_are_the_usual_ones(tmp_path, week, known):
     bare = week.copy()
-    usual = climate_temperature(golden, week.index)
+    usual = climate_temperature(GOLDEN, week.index)
     bare["temp_air"] = usual + 3.0
     bare.iloc[known:, bare.columns.get_loc("temp_air")] = np.nan
     bare.to_csv(tmp_path / "bare.csv", index_label="time")
-    weather = read_weather(tmp_path / "bare.csv", site=golden)
+    weather = read_weather(tmp_path / "bare.csv", site=GOLDEN)
     # what is known of the week says how far it is from the usual
     np.testing.assert_allclose(weather.temp_air, usual + (3.0 if known else 0.0))
 
 
 @pytest.mark.parametrize("slope", [0, 30])
-def test_pvgis_hourly_json_must_be_of_a_horizontal_plane(
-    tmp_path, sky_frame, pvgis_json, golden, slope
-):
+def test_pvgis_hourly_json_must_be_of_a_horizontal_plane(tmp_path, slope):
     frame = sky_frame(2019, 60, minute=10).iloc[4000:4100]
     path = tmp_path / "Timeseries.json"
     path.write_text(pvgis_json(frame, slope=slope))
@@ -175,7 +166,7 @@ def test_pvgis_hourly_json_must_be_of_a_horizontal_plane(
             read_weather(path)
         return
     weather = read_weather(path)
-    assert weather.site == golden
+    assert weather.site == GOLDEN
     assert list(weather.times) == list(frame.index)
     np.testing.assert_allclose(weather.dhi, frame["dhi"])
 
@@ -264,23 +255,23 @@ def epw_text(frame: pd.DataFrame, site: Site, zone: float, kind: str = "Made") -
     return "\n".join([*head, *["-"] * 7, text.getvalue()])
 
 
-def test_epw_hours_of_a_real_year(tmp_path, golden, sky_frame):
+def test_epw_hours_of_a_real_year(tmp_path):
     frame = sky_frame(2018, 60, minute=30).iloc[7:500]
     path = tmp_path / "real.epw"
-    path.write_text(epw_text(frame, golden, -7.0))
+    path.write_text(epw_text(frame, GOLDEN, -7.0))
     weather = read_weather(path)
     assert not weather.typical
-    assert weather.site == golden
+    assert weather.site == GOLDEN
     assert_equal(weather, frame)
 
 
-def test_epw_months_of_several_years_are_a_typical_year(tmp_path, golden, sky_frame):
+def test_epw_months_of_several_years_are_a_typical_year(tmp_path):
     parts = [sky_frame(year, 60, minute=30) for year in range(2000, 2012)]
     frame = pd.concat([part[part.index.month == m] for m, part in enumerate(parts, start=1)])
     frame = frame[~((frame.index.month == 2) & (frame.index.day == 29))]
     frame.iloc[5, 0] = 9999.0
     path = tmp_path / "typical.epw"
-    path.write_text(epw_text(frame, golden, 0.0))
+    path.write_text(epw_text(frame, GOLDEN, 0.0))
     weather = read_weather(path)
     assert weather.typical
     assert set(weather.times.year) == {1990}
@@ -291,8 +282,8 @@ def test_epw_months_of_several_years_are_a_typical_year(tmp_path, golden, sky_fr
     ("name", "step"),
     [("serf_east_psm3_data.csv", 15), ("system_50_ac_power_2_full_DST_psm3.parquet", 30)],
 )
-def test_the_examples_of_pvanalytics_can_be_read(golden, name, step):
-    weather = read_weather(EXAMPLES / name, site=golden)
+def test_the_examples_of_pvanalytics_can_be_read(name, step):
+    weather = read_weather(EXAMPLES / name, site=GOLDEN)
     assert weather.step_minutes == step
     zenith, _ = weather.sun()
     assert weather.ghi[zenith > 95.0].max() < 15.0  # one of them interpolated its light
@@ -322,11 +313,11 @@ def test_the_examples_of_pvanalytics_can_be_read(golden, name, step):
          "bring it to W/m²"),
     ],
 )  # fmt: skip
-def test_a_bad_file_gives_one_sentence_with_its_name(tmp_path, golden, content, said):
+def test_a_bad_file_gives_one_sentence_with_its_name(tmp_path, content, said):
     path = tmp_path / "bad.dat"
     path.write_bytes(content)
     with pytest.raises(WeatherError, match=said) as caught:
-        read_weather(path, site=golden)
+        read_weather(path, site=GOLDEN)
     assert "bad.dat" in str(caught.value)
 
 

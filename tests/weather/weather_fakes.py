@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import dataclass
 
 import numpy as np
 import pandas as pd
@@ -10,6 +11,17 @@ import pandas as pd
 from sunveil.site import Site
 
 GOLDEN = Site(39.742, -105.1727, 1795.0)
+
+
+@dataclass(frozen=True)
+class Answer:
+    """What the server says next: ``cut`` bytes of the body are promised and never sent."""
+
+    body: str = ""
+    status: int = 200
+    kind: str = "text/csv"
+    silent: bool = False
+    cut: int = 0
 
 
 def sky_frame(year: int, step_minutes: int, *, minute: int = 0) -> pd.DataFrame:

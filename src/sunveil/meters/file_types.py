@@ -518,7 +518,8 @@ def _whole_rows(
     # A line that has as many cells as the header is a row of its own. A shorter one continues the
     # row above it while a quote is open there, up to the line that closes it. In a table with
     # private columns, shorter lines without a quote are a row only where they make one together:
-    # otherwise they are what a line break in a private cell left over, and name no system.
+    # otherwise they are what a line break in a private cell left over, and name no system. Where
+    # most lines are as wide as the header, the rest of a row may be any line that completes it.
     begun = np.asarray(pc.count_substring(lines, separator), dtype=np.int64) + 1
     further = begun.copy()
     has_quote = np.asarray(pc.match_substring(lines, '"'), dtype=bool)
@@ -536,6 +537,7 @@ def _whole_rows(
     first_opens = re.compile(f'(?:[^"]*{mark})?"(?!{mark})')
     last_opens = re.compile(f'(?:^|{mark})"(?!{mark})(?:[^"]|"")*$')
     kept = np.ones(len(texts), dtype=bool)
+    regular = 2 * np.count_nonzero(further >= width) >= len(texts)
     end = 0
     # a lone cell is what a line break left of the last one
     for begin in np.flatnonzero(heads & (begun > 1)).tolist():
@@ -562,7 +564,8 @@ def _whole_rows(
                 kept[at], end = False, at + 1
             continue
         while private is not None and not has_quote[begin] and found < width and at < len(texts):
-            if has_quote[at] or begun[at] > private[1]:
+            completes = regular and found + further[at] == width + 1
+            if not completes and (has_quote[at] or begun[at] > private[1]):
                 break
             found += int(further[at]) - 1
             at += 1

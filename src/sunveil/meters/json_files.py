@@ -38,7 +38,8 @@ _NESTING = re.compile(_STRING + r"|[\[\]{}]", re.DOTALL)
 _FIRST_OBJECT = re.compile(r"\[\s*(?=\{)")
 
 # Where an object ends and another begins, whatever quotes are open.
-_BOUNDARY = re.compile(r"\}\s*(,?)\s*(?=\{)")
+_NEXT_OBJECT = re.compile(r"\}\s*,\s*(?=\{)")
+_NEXT_LINE = re.compile(r"\}(,?)[^\S\n]*\n\s*(?=\{)")
 _NEXT = re.compile(r"\s*,\s*")
 _LAST = re.compile(r"\}\s*(?=\])")
 
@@ -121,9 +122,9 @@ def _shallow(text: str) -> str:
 
 
 def _mended(text: str) -> str:
-    # A damaged object ends where the next one begins, or with its line.
-    boundary = _BOUNDARY.search(text)
-    if boundary is not None and not boundary[1]:
+    # A damaged object ends where the next one begins, with its line, or with the list.
+    commas = Counter(map(bool, _NEXT_LINE.findall(text)))
+    if commas[False] > commas[True] and not text.startswith("["):
         lines = [line.strip() for line in text.split("\n") if line.strip()]
         return f"[{','.join(line if _is_value(line) else _rest(line) for line in lines)}]"
     start = _FIRST_OBJECT.search(text)
@@ -132,16 +133,27 @@ def _mended(text: str) -> str:
     at, before, kept = start.end(), text[: start.end()], []
     while True:
         end = _end_of_value(text, at)
-        if end is None or not (_NEXT.match(text, end) or _is_value(before + text[end:])):
-            found = _BOUNDARY.search(text, at) or _LAST.search(text, at)
-            end = len(text) if found is None else found.start() + 1
+        more = None if end is None else _NEXT.match(text, end)
+        if end is None or not (more or _is_end(before, text, end)):
+            next_object = _NEXT_OBJECT.search(text, at)
+            end = next_object.start() + 1 if next_object else _end_of_list(before, text, at)
+            more = _NEXT.match(text, end)
             kept.append(_rest(text[at:end]))
         else:
             kept.append(text[at:end])
-        more = _NEXT.match(text, end)
         if more is None:
             return before + ",".join(kept) + text[end:]
         at = more.end()
+
+
+def _end_of_list(before: str, text: str, at: int) -> int:
+    # what stands in the last object cannot end the list earlier
+    ends = [found.start() + 1 for found in _LAST.finditer(text, at)]
+    return next((end for end in reversed(ends) if _is_end(before, text, end)), len(text))
+
+
+def _is_end(before: str, text: str, at: int) -> bool:
+    return bool(_LAST.match(text, at - 1)) and _is_value(before + text[at:])
 
 
 def _end_of_value(text: str, at: int) -> int | None:
@@ -164,8 +176,8 @@ def _rest(text: str) -> str:
     text = _shallow(text)
     if _is_value(text):
         return text
-    pairs = {key: value for key, value in _PAIR.findall(text) if _is_value(value)}
-    return "{" + ",".join(f"{key}:{value}" for key, value in pairs.items()) + "}"
+    pairs = (f"{key}:{value}" for key, value in _PAIR.findall(text))
+    return "{" + ",".join(pair for pair in pairs if _is_value(f"{{{pair}}}")) + "}"
 
 
 def _is_solaredge(found: Any) -> bool:

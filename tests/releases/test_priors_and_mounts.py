@@ -7,24 +7,112 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from sunveil.errors import ParameterError
+from sunveil.grids import Grid
 from sunveil.meters import Record, from_pandas
 from sunveil.privacy import Days, Readings, System
+from sunveil.privacy.mechanisms import Exponential
 from sunveil.releases import Choices
 from sunveil.releases.candidate_frame import ReleaseFrame, frame_of
 from sunveil.releases.prior_and_votes import (
     MountChoices,
     Mounts,
     PlanePairs,
+    PlanePrior,
     SingleAxisTrackers,
     mount_offsets,
     sun_angles,
 )
 from sunveil.releases.release import draw_release, release
 from sunveil.releases.score_kernels import Capacities
-from sunveil.releases.scores import placement, unit_score
+from sunveil.releases.scores import placement, reading_score, unit_score
 from sunveil.site import TimeGrid
 from sunveil.weather import Weather
+
+GRID = Choices().grid()
+
+
+def offsets(prior: PlanePrior, *, levels_per_nat: float) -> np.ndarray:
+    return mount_offsets(prior, Mounts(GRID), None, 40.0, levels_per_nat=levels_per_nat)
+
+
+def planes(*pairs: tuple[float, float]) -> Grid:
+    azimuths, tilts = np.array(pairs, dtype=float).T
+    return Grid(azimuths, tilts)
+
+
+def test_planes_of_the_equators_side_are_likelier_in_both_hemispheres():
+    grid = planes((180, 30), (90, 30), (0, 30))
+    north, south = (PlanePrior().density(grid, latitude) for latitude in (40.0, -40.0))
+    assert north[0] > north[1] > north[2]
+    np.testing.assert_allclose(south, north[::-1])
+
+
+def test_at_the_equator_no_side_is_likelier():
+    found = PlanePrior().density(planes((180, 30), (90, 30), (0, 30)), 0.0)
+    np.testing.assert_allclose(found, found[0])
+
+
+@pytest.mark.parametrize("latitude", [-70.0, 0.0, 10.0, 45.0])
+def test_no_plane_is_unlikely_by_more_than_four_nats(latitude):
+    found = np.log(PlanePrior().density(GRID, latitude))
+    assert np.ptp(found) < 4.1
+
+
+def test_the_prior_is_a_distribution_over_azimuths_and_tilts():
+    tilts, azimuths = np.meshgrid(np.arange(0.25, 90.0, 0.5), np.arange(0.0, 360.0, 2.0))
+    found = PlanePrior().density(Grid(azimuths.ravel(), tilts.ravel()), 40.0)
+    assert found.mean() == pytest.approx(1.0, abs=1e-3)
+
+
+def test_offsets_give_rings_their_share_whatever_their_number_of_azimuths():
+    """Under the exponential mechanism and no readings, planes are drawn as the prior says."""
+    flat = PlanePrior(concentration=0.0, spread=1e6, anywhere=1.0)
+    nats = offsets(flat, levels_per_nat=1e6) / 1e6
+    shares = np.exp(nats) / np.exp(nats).sum()
+    rings = [shares[GRID.surface_tilt == tilt].sum() for tilt in (0.0, 4.0, 8.0, 40.0)]
+    np.testing.assert_allclose(np.array(rings) / rings[-1], [0.5, 1.0, 1.0, 1.0], rtol=1e-4)
+
+
+def test_offsets_are_whole_levels_and_at_most_zero():
+    found = offsets(PlanePrior(), levels_per_nat=20.0)
+    assert found.dtype == np.int64
+    assert found.max() == 0
+    assert not offsets(PlanePrior(), levels_per_nat=0.05).any()
+
+
+def test_a_mechanism_takes_offsets_for_a_prior(frame, record):
+    """Draws are as likely as those without a prior, times the prior, to a level's rounding."""
+    epsilon, bare = 0.1, replace(frame, choices=replace(frame.choices, planes=None))
+    chances = [
+        Exponential(epsilon)
+        .probabilities(unit_score(each.resolved(Readings(1), epsilon), record, Readings(1)))
+        .reshape(frame.shape)
+        for each in (frame, bare)
+    ]
+    prior = mount_offsets(PlanePrior(), frame.mounts, None, 39.74, levels_per_nat=1e6) / 1e6
+    wanted = chances[1] * np.exp(prior)[:, np.newaxis]
+    ratio = np.log(chances[0] / (wanted / wanted.sum()))
+    assert np.abs(ratio).max() <= 2.0 * 0.5 * epsilon / 2.0 + 1e-6
+
+
+def test_the_offset_is_the_same_for_every_record_and_moves_no_sensitivity(frame, record, changed):
+    settled = frame.resolved(Readings(3), 0.2)
+    empty = changed(dict.fromkeys(range(len(record.power_kw)), 0.0))
+    for each in (record, empty):
+        score, count = unit_score(settled, each, Readings(3)), reading_score(settled, each, 3)
+        added = (score.levels - count.levels).reshape(frame.shape)
+        np.testing.assert_array_equal(
+            added, np.broadcast_to(settled.offsets()[:, None], added.shape)
+        )
+        assert score.sensitivity == count.sensitivity == 3
+
+
+def test_whole_records_and_a_prior_that_is_switched_off_have_no_offset(frame):
+    assert not frame.resolved(System(), 1.0).offsets().any()
+    off = replace(frame, choices=replace(frame.choices, planes=None))
+    assert not off.resolved(Days(1), 0.01).offsets().any()
+    assert frame.resolved(Days(1), 0.01).offsets().any()
+
 
 FEW = MountChoices(
     45.0, (30.0,), (0.5, 0.7), axis_step=90.0, gcrs=(0.4,), readings_worth=0.0, days_worth=0.0
@@ -128,7 +216,7 @@ def test_a_pair_gives_what_its_planes_give_together(mounted):
 
 
 @pytest.mark.parametrize("unit", [Readings(1), Days(1)])
-def test_a_ridge_is_released_as_one(mounted, ridge, unit):
+def test_a_ridge_and_one_plane_are_released_as_such(mounted, ridge, clear_power, unit):
     own = mounted.resolved(unit, 20.0)
     drawn = draw_release(unit_score(own, ridge, unit), own, epsilon=20.0)
     assert {(p.surface_azimuth, p.surface_tilt, p.share) for p in drawn.planes} == RIDGE
@@ -136,18 +224,12 @@ def test_a_ridge_is_released_as_one(mounted, ridge, unit):
     assert drawn.surface_azimuth == pytest.approx(90.0)
     assert drawn.surface_tilt == pytest.approx(13.0, abs=0.1)
     assert drawn.dc_capacity_kw == pytest.approx(5.0, rel=0.16)
-    assert drawn.to_dict()["planes"][0]["share"] == 0.7
-
-
-def test_one_plane_is_released_as_one(mounted, clear_power):
     power = clear_power(210.0, 30.0, dc_capacity_kw=5.0, start="2019-03-10", days=60)
     record = from_pandas(power, label="start", cleaning="each", power_unit="kW")
-    own = mounted.resolved(Days(1), 20.0)
-    drawn = draw_release(unit_score(own, record, Days(1)), own, epsilon=20.0)
-    assert [each.to_dict() for each in drawn.planes] == [
-        {"surface_azimuth": 210.0, "surface_tilt": 30.0, "share": 1.0}
-    ]
-    assert (drawn.surface_azimuth, drawn.surface_tilt) == (210.0, 30.0)
+    alone = draw_release(unit_score(own, record, unit), own, epsilon=20.0).to_dict()
+    plane = {"surface_azimuth": 210.0, "surface_tilt": 30.0}
+    assert alone["planes"] == [plane | {"share": 1.0}]
+    assert alone.items() >= plane.items()
 
 
 def test_pairs_and_trackers_have_their_share_of_the_prior(mounted):
@@ -229,25 +311,3 @@ def test_whole_records_and_small_releases_do_not_tell_the_number_of_planes(recor
         assert drawn.planes == ()
         assert drawn.tracker is None
         assert "mounts" not in drawn.public
-
-
-@pytest.mark.parametrize(
-    "wrong",
-    [
-        {"azimuth_step": 7.0},
-        {"axis_step": 1.0},
-        {"tilts": ()},
-        {"tilts": (0.0,)},
-        {"shares": (0.4,)},
-        {"shares": (1.0,)},
-        {"gcrs": (0.0,)},
-        {"max_angle": 91.0},
-        {"pairs": 0.0},
-        {"pairs": 0.9, "trackers": 0.1},
-        {"days_worth": float("nan")},
-        {"margin": -0.1},
-    ],
-)
-def test_choices_that_cannot_be_are_refused(wrong):
-    with pytest.raises(ParameterError):
-        MountChoices(**wrong)

@@ -1,37 +1,32 @@
 from __future__ import annotations
 
 import warnings
-from functools import partial
 
 import numpy as np
 import pytest
 from engine_makers import PLANES, flags, plane_of, row_of, rows_of
 
 from sunveil.engine import (
-    Estimates,
     InferOptions,
-    SkyTable,
     constants,
     infer,
+    infer_block,
     infer_generation,
     intervals,
     make_sky_table,
     reason,
 )
-from sunveil.engine.shading import prepare
-from sunveil.errors import ParameterError
 from sunveil.estimates import Flag
-from sunveil.estimates.estimates_table import KINDS
+from sunveil.estimates.estimates_table import KINDS, not_inferred
 from sunveil.estimates.flags_and_quality import (
+    EXPORTED_ONLY,
     INFERRED,
     NO_FIT,
     NO_WEATHER,
     TOO_LITTLE,
-    flag_bits,
-    flags_of,
 )
 from sunveil.grids import Places
-from sunveil.simulate import SystemTruth, clipped, fast_clock, simulate_power, simulate_sky
+from sunveil.simulate import SystemTruth, fast_clock, simulate_power, simulate_sky
 from sunveil.site import Mount, Plane, Site, TimeGrid
 
 # Numbers of estimates that are angles or stand for themselves, and those that scale with power.
@@ -39,11 +34,11 @@ SMALL = 1e-4
 
 
 @pytest.fixture(scope="module")
-def four(denver, rows) -> Estimates:
+def four(denver, rows):
     return infer_generation(rows, denver)
 
 
-def assert_same(one: Estimates, other: Estimates, *, within: float = SMALL) -> None:
+def assert_same(one, other, *, within=SMALL):
     """Two runs say the same of the same systems, to a fraction of what is printed."""
     assert len(one) == len(other)
     for name, column in KINDS.items():
@@ -75,6 +70,8 @@ def test_haze_and_heat_are_told(four, denver, rows):
     assert (np.abs(four.heat - Mount.UNKNOWN.heat) < 0.3).all()
     roof = infer_generation(rows, denver, options=InferOptions(mount=Mount.RACK))
     assert (roof.heat < four.heat - 0.1).all()
+    dark = infer_generation(rows, denver, options=InferOptions(albedo=0.0))
+    assert (dark.dc_capacity_kw > four.dc_capacity_kw).all()
 
 
 def test_a_block_says_of_each_what_it_says_of_it_alone(four, denver, rows):
@@ -84,7 +81,7 @@ def test_a_block_says_of_each_what_it_says_of_it_alone(four, denver, rows):
 
 
 def test_a_system_does_not_depend_on_what_stands_beside_it(denver, rows, powers):
-    """Not on strangers with other records, clocks and gaps, nor on its place among them."""
+    """Not on oddrs with other records, clocks and gaps, nor on its place among them."""
     short = rows[1].copy()
     short[:4000] = np.nan
     weeks = rows[2].copy()
@@ -126,23 +123,14 @@ def test_a_longer_grid_gives_the_same(four, denver, rows):
 
 
 def test_working_on_fewer_at_a_time_changes_nothing(four, denver, rows, monkeypatch):
-    for chunk in (1, 2 * denver.grid.count, 3 * denver.grid.count):
-        monkeypatch.setattr(constants, "CHUNK", chunk)
-        assert_same(infer_generation(rows, denver), four)
-
-
-def test_places_go_with_their_systems_whatever_is_worked_on_at_a_time(denver, rows, monkeypatch):
     places = Places(
         np.full(4, 39.7), -105.0 + np.array([0.0, 0.5, 1.0, 1.5]), np.array([np.nan, 0.0, 9.0, 1e3])
     )
-    whole = infer_generation(rows, denver, places=places)
-    monkeypatch.setattr(constants, "CHUNK", 3 * denver.grid.count)
-    assert_same(infer_generation(rows, denver, places=places), whole)
-
-
-def test_readings_of_double_precision_and_any_layout_give_the_same(four, denver, rows):
-    assert_same(infer_generation(rows.astype(np.float64), denver), four)
-    assert_same(infer_generation(np.asfortranarray(rows), denver), four)
+    moved = infer_generation(rows, denver, places=places)
+    for chunk in (1, 2 * denver.grid.count, 3 * denver.grid.count):
+        monkeypatch.setattr(constants, "CHUNK", chunk)
+        assert_same(infer_generation(rows, denver), four)
+    assert_same(infer_generation(rows, denver, places=places), moved)
 
 
 def test_a_factor_on_the_power_is_a_factor_on_the_capacity(four, denver, rows):
@@ -151,7 +139,7 @@ def test_a_factor_on_the_power_is_a_factor_on_the_capacity(four, denver, rows):
     np.testing.assert_allclose(found.surface_azimuth, four.surface_azimuth, atol=0.01)
 
 
-STRANGE = {
+ODD = {
     "nothing": np.full(8760, np.nan),
     "zero": np.zeros(8760),
     "constant": np.ones(8760),
@@ -167,13 +155,14 @@ STRANGE = {
     "a week of power": np.where(np.arange(8760) // 24 % 365 // 7 == 28, 1.0, 0.0),
     "infinite": np.full(8760, np.inf),
     "night only": np.where(np.arange(8760) % 24 == 8, 1.0, 0.0),
+    **{f"a roof times {factor:g}": factor for factor in (1e30, 1e-30, 1e8, 1e-8)},
 }
 
 
-@pytest.mark.parametrize("name", STRANGE)
-def test_strange_records_never_raise_and_leave_the_others_alone(name, four, denver, rows):
-    strange = STRANGE[name].astype(np.float32)
-    given = np.stack([rows[0], strange, rows[1], strange, rows[2], rows[3]])
+@pytest.mark.parametrize("name", ODD)
+def test_odd_records_never_raise_and_leave_the_others_alone(name, four, denver, rows):
+    odd = np.asarray(ODD[name] * (rows[1] if isinstance(ODD[name], float) else 1), np.float32)
+    given = np.stack([rows[0], odd, rows[1], odd, rows[2], rows[3]])
     found = infer_generation(given, denver)
     chosen = np.array([True, False, True, False, True, True])
     assert_same(found.take(chosen), four)
@@ -187,32 +176,18 @@ def test_strange_records_never_raise_and_leave_the_others_alone(name, four, denv
         assert found.dc_capacity_kw_low[each] < found.dc_capacity_kw_high[each] < np.inf
 
 
-@pytest.mark.parametrize("factor", [1e30, 1e-30, 1e8, 1e-8])
-def test_real_shapes_of_any_size_never_raise(factor, four, denver, rows):
-    given = np.stack([rows[0], rows[1] * np.float32(factor)])
-    found = infer_generation(given, denver)
-    assert_same(found.take(np.array([True, False])), four.take(np.arange(4) == 0))
-
-
 def test_too_little_data_is_told_and_stops_nobody(four, denver, rows):
-    empty, dark = np.full(8760, np.nan, dtype=np.float32), np.zeros(8760, dtype=np.float32)
-    short = empty.copy()
+    dark, short = np.zeros(8760, dtype=np.float32), np.full(8760, np.nan, dtype=np.float32)
     short[:48] = rows[0, :48]
-    found = infer_generation(np.stack([empty, rows[0], dark, short]), denver)
-    assert found.outcome.tolist() == [TOO_LITTLE, INFERRED, TOO_LITTLE, TOO_LITTLE]
+    found = infer_generation(np.stack([dark, rows[0], short]), denver)
+    assert found.outcome.tolist() == [TOO_LITTLE, INFERRED, TOO_LITTLE]
     assert_same(found.take(found.outcome == INFERRED), four.take(np.arange(4) == 0))
-    told = reason(int(found.outcome[3]), int(found.daylight_readings[3]), source=denver.source)
-    assert told.startswith(f"there are {found.daylight_readings[3]} daylight readings")
+    told = reason(int(found.outcome[2]), int(found.daylight_readings[2]), source=denver.source)
+    assert told.startswith(f"there are {found.daylight_readings[2]} daylight readings")
     assert "60 are needed" in told
-    for field in (
-        "surface_azimuth",
-        "dc_capacity_kw",
-        "surface_tilt_low",
-        "ac_limit_kw",
-        "haze_winter",
-    ):
-        assert np.isnan(getattr(found, field)[[0, 2, 3]]).all()
-    assert found.flags[[0, 2, 3]].tolist() == [0, 0, 0]
+    for field in ("surface_azimuth", "dc_capacity_kw", "surface_tilt_low", "ac_limit_kw", "heat"):
+        assert np.isnan(getattr(found, field)[[0, 2]]).all()
+    assert found.flags[[0, 2]].tolist() == [0, 0]
 
 
 def test_nobody_and_nothing_are_inferred_to_nothing(denver):
@@ -246,41 +221,17 @@ def test_measured_weather_gives_the_planes_too(denver, rows, weathered):
     assert (part.daylight_readings < 0.5 * found.daylight_readings).all()
 
 
-def test_clipping_shows_its_limit(denver, power_of):
-    power = power_of(180.0, 25.0, change=partial(clipped, dc_ac_ratio=1.6))
-    found = infer_generation(row_of(power, denver.grid)[None], denver)
-    assert Flag.CLIPPING in flags(found, 0)
-    assert found.ac_limit_kw[0] == pytest.approx(6.0 / 1.6, rel=0.03)
-    assert found.dc_capacity_kw[0] == pytest.approx(6.0, rel=0.08)
-    assert plane_of(found, 0).angle_to(Plane(180.0, 25.0)) < 4.0
-
-
-def test_few_days_are_flagged(denver, rows):
+@pytest.mark.parametrize(("days", "few"), [(90, True), (130, False)])
+def test_few_days_are_flagged(denver, rows, days, few):
     part = rows[:1].copy()
-    part[:, 90 * 24 :] = np.nan
-    assert Flag.TOO_LITTLE_DATA in flags(infer_generation(part, denver), 0)
-    part = rows[:1].copy()
-    part[:, 130 * 24 :] = np.nan
-    assert Flag.TOO_LITTLE_DATA not in flags(infer_generation(part, denver), 0)
+    part[:, 24 * days :] = np.nan
+    assert (Flag.TOO_LITTLE_DATA in flags(infer_generation(part, denver), 0)) is few
 
 
 def test_what_no_plane_explains_is_flagged(denver):
     noise = np.random.default_rng(0).uniform(0.0, 1.0, (1, 8760)).astype(np.float32) ** 8
     forced = infer_generation(noise, denver, options=InferOptions(force=True))
     assert {Flag.LOW_AGREEMENT, Flag.NOT_GENERATION} <= set(flags(forced, 0))
-
-
-def test_an_unknown_label_of_short_intervals_widens_the_azimuth(denver, power_of):
-    grid = TimeGrid(denver.grid.first, 900, 4 * 8760)
-    row = row_of(power_of(200.0, 30.0, step_minutes=15), grid)[None]
-    sky = make_sky_table(denver.site, grid)
-    told, untold = (infer_generation(row, sky, label_known=known) for known in (True, False))
-    widths = [
-        ((each.surface_azimuth_high - each.surface_azimuth_low) % 360.0)[0]
-        for each in (told, untold)
-    ]
-    assert widths[1] > 1.2 * widths[0]
-    assert plane_of(told, 0) == plane_of(untold, 0)
 
 
 def test_a_place_that_is_always_cloudy_is_inferred_too(denver):
@@ -306,13 +257,9 @@ def test_places_beside_the_skys_own_turn_the_plane(four, denver, rows):
     west = infer_generation(rows, denver, places=own._replace(longitude=own.longitude - 2.0))
     for place in range(4):
         assert 0.5 < plane_of(west, place).angle_to(plane_of(four, place)) < 2.5
-    assert_same_but_planes(west, four)
-
-
-def assert_same_but_planes(one: Estimates, other: Estimates) -> None:
     names = ("outcome", "dc_capacity_kw", "haze_summer", "haze_winter", "heat", "agreement")
     for name in (*names, "clear_hours", "skyline", "daylight_readings", "flags"):
-        np.testing.assert_array_equal(getattr(one, name), getattr(other, name))
+        np.testing.assert_array_equal(getattr(west, name), getattr(four, name))
 
 
 def test_places_of_repaired_clocks_turn_too(denver, powers):
@@ -336,35 +283,56 @@ def test_thinner_air_gives_the_same_power_from_a_smaller_capacity(four, denver, 
     assert (higher.dc_capacity_kw < 0.996 * four.dc_capacity_kw).all()
 
 
-def test_flags_are_bits_in_the_order_of_their_kind():
-    for place, flag in enumerate(Flag):
-        assert flag_bits(flag, np.array([True, False])).tolist() == [1 << place, 0]
-        assert flags_of(1 << place) == (flag,)
-    assert flags_of(0) == ()
-    assert flags_of((1 << len(Flag)) - 1) == tuple(Flag)
-
-
-def test_nothing_private_is_shown(four):
+def test_readings_of_any_layout_are_left_as_they_were_and_nothing_warns(four, denver, rows):
+    for given in (rows.copy(), rows.astype(np.float64), np.asfortranarray(rows)):
+        with warnings.catch_warnings():
+            warnings.simplefilter("error")
+            assert_same(infer_generation(given, denver), four)
+        np.testing.assert_array_equal(given, rows)
     assert repr(four) == "Estimates(4 systems, private)"
 
 
-def test_options_that_cannot_be_are_refused():
-    with pytest.raises(ParameterError, match="albedo"):
-        InferOptions(albedo=2.0)
-    with pytest.raises(ValueError, match="mend"):
-        InferOptions(clock="mend")
+LOCAL = (np.arange(8760) - 7) % 24
 
 
-def test_a_sky_is_prepared_once(denver):
-    assert prepare(denver, InferOptions()) is prepare(denver, InferOptions())
-    assert prepare(denver, InferOptions(albedo=0.3)) is not prepare(denver, InferOptions())
+@pytest.fixture(scope="module")
+def load():
+    """A household's load at Denver, hour by hour, with an evening."""
+    rng = np.random.default_rng(20)
+    shape = 0.5 + 1.2 * np.exp(-(((LOCAL - 19.0) / 2.5) ** 2))
+    return (shape * rng.lognormal(0.0, 0.5, len(LOCAL))).astype(np.float32)
 
 
-def test_readings_are_left_as_they_were_and_nothing_warns(denver: SkyTable, rows):
-    given = rows.copy()
-    given[0, 100:200] = np.nan
-    before = given.copy()
-    with warnings.catch_warnings():
-        warnings.simplefilter("error")
-        infer_generation(given, denver)
-    np.testing.assert_array_equal(given, before)
+def test_what_a_household_leaves_over_is_inferred_as_a_net_meter(denver, rows, load):
+    power = np.stack([rows[0], np.maximum(rows[0] - load, 0.0)])
+    assert infer_generation(power, denver).outcome.tolist() == [INFERRED, EXPORTED_ONLY]
+    found = infer_block(power, denver, net=False)
+    assert found.outcome.tolist() == [INFERRED, INFERRED]
+    assert found.household[0] is None
+    assert Flag.NET_METER not in flags(found, 0)
+    assert found.household[1] is not None
+    assert {Flag.NET_METER, Flag.EXPORTED_ONLY} <= set(flags(found, 1))
+
+
+def test_what_was_said_to_be_net_is_inferred_so_at_once(denver, rows, load, monkeypatch):
+    monkeypatch.setattr(infer, "infer_generation", None)
+    found = infer_block(rows[:1] - load, denver, net=True)
+    assert Flag.NET_METER in flags(found, 0)
+    assert Flag.EXPORTED_ONLY not in flags(found, 0)
+    found = infer_block(np.maximum(rows[:1] - load, 0.0), denver, net=True)
+    assert {Flag.NET_METER, Flag.EXPORTED_ONLY} <= set(flags(found, 0))
+
+
+@pytest.mark.parametrize("force", [False, True])
+def test_left_over_power_that_tells_nothing_is_refused_as_such(
+    denver, rows, load, force, monkeypatch
+):
+    def refuse(power, sky, **_):
+        return not_inferred(np.full(len(power), NO_FIT), np.full(len(power), 3))
+
+    monkeypatch.setattr(infer, "infer_net_block", refuse)
+    power = np.maximum(rows[:1] - load, 0.0)
+    found = infer_block(power, denver, net=False, options=InferOptions(force=force))
+    assert found.outcome.tolist() == [EXPORTED_ONLY]
+    assert not found.flags.any()
+    assert np.isnan(found.dc_capacity_kw).all()

@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from engine_makers import flags, point_of, row_of
+from engine_makers import flags, plane_of, point_of, row_of
 
 from sunveil.engine import infer_generation
 from sunveil.engine.clear_days import (
@@ -12,14 +12,22 @@ from sunveil.engine.clear_days import (
     HIDDEN_TILT,
     SMOGGIER_THAN_SUMMER,
     SMOGGY,
-    ClearDays,
     dull_winters,
     find_clear_days,
 )
-from sunveil.engine.coarse_search import lay_out, modelled_power
+from sunveil.engine.coarse_search import lay_out, modelled_power, padded
 from sunveil.engine.power_model import SEASON
-from sunveil.engine.shading import PreparedSky
+from sunveil.engine.shading import (
+    ELEVATION_STEP,
+    FEWEST,
+    find_shade,
+    shares_for,
+)
+from sunveil.engine.sky_tables import SHARES
 from sunveil.estimates import Flag
+from sunveil.estimates.planes_and_intervals import AZIMUTH_STEP, COLUMNS
+from sunveil.simulate import western_horizon
+from sunveil.site import Plane
 from sunveil.weather import clearsky
 
 POINT = point_of(180.0, 30.0, 5.0, haze=-0.2, heat=1.25)[None]
@@ -28,19 +36,19 @@ SUMMER = 170
 
 
 @pytest.fixture(scope="module")
-def model(prepared: PreparedSky) -> np.ndarray:
+def model(prepared):
     """The power of one plane at the usable intervals. [kW]"""
     return modelled_power(POINT, prepared)[0, : len(prepared.slot)]
 
 
 @pytest.fixture(scope="module")
-def days(prepared: PreparedSky) -> list[slice]:
+def days(prepared):
     """The usable intervals of each solar day."""
     ends = [*prepared.begins[1:].tolist(), len(prepared.slot)]
     return [slice(*both) for both in zip(prepared.begins.tolist(), ends, strict=True)]
 
 
-def weigh(power: np.ndarray, prepared: PreparedSky) -> ClearDays:
+def weigh(power, prepared):
     """Weigh one record of powers at the usable intervals, NaN where there is no reading."""
     row = np.zeros((1, prepared.sky.grid.long.count), dtype=np.float32)
     row[0, prepared.slot] = power
@@ -49,7 +57,7 @@ def weigh(power: np.ndarray, prepared: PreparedSky) -> ClearDays:
     )
 
 
-def say(found: ClearDays, day: slice) -> float:
+def say(found, day):
     """Return what every reading of a day counts."""
     (weight,) = np.unique(found.weights[0, day])
     return float(weight)
@@ -66,10 +74,9 @@ def test_clear_days_count_whatever_the_capacity(prepared, model, days, level):
 
 def test_a_day_of_passing_clouds_counts_next_to_nothing(prepared, model, days):
     power = model.copy()
-    cloudy = days[SUMMER]
-    power[cloudy][::2] *= 0.75
+    power[days[SUMMER]][::2] *= 0.75
     found = weigh(power, prepared)
-    assert say(found, cloudy) < 0.1
+    assert say(found, days[SUMMER]) < 0.1
     assert say(found, days[SUMMER + 1]) > 0.99
 
 
@@ -89,16 +96,6 @@ def test_a_smooth_day_counts_the_less_the_duller_it_is(prepared, model, days, le
     )
 
 
-def test_days_are_compared_with_the_weeks_around_them(prepared, model, days):
-    """Half as bright for a season: snow, soiling or a dead string are no clouds."""
-    power = model.copy()
-    for day in days[100:200]:
-        power[day] *= 0.5
-    found = weigh(power, prepared)
-    assert say(found, days[150]) > 0.99
-    assert say(found, days[103]) < 0.1
-
-
 def test_a_chimney_is_no_cloud(prepared, model, days):
     """What dips every day at the same time is there on clear days too."""
     power, hour = model.copy(), (prepared.slot + prepared.sky.turn // 3600) % 24
@@ -111,19 +108,17 @@ def test_a_chimney_is_no_cloud(prepared, model, days):
     assert say(weigh(once, prepared), days[SUMMER]) < 0.05
 
 
-@pytest.mark.parametrize("level", [0.0, 0.01])
-def test_an_outage_counts_next_to_nothing_however_long(prepared, model, days, level):
+@pytest.mark.parametrize(("level", "counts"), [(0.0, BACKGROUND), (0.01, BACKGROUND), (0.5, 1.0)])
+def test_an_outage_counts_next_to_nothing_and_a_dim_season_counts(
+    prepared, model, days, level, counts
+):
+    """Half as bright for weeks: snow, soiling or a dead string are neither clouds nor outages."""
     power = model.copy()
     for day in days[150:220]:
         power[day] *= level
     found = weigh(power, prepared)
-    assert all(say(found, day) == pytest.approx(BACKGROUND) for day in days[150:220])
-    assert say(found, days[149]) > 0.99
-    # and is not taken for haze
-    assert (
-        found.smooth[0, 2:].tolist()
-        == weigh(np.where(power < 0.02 * model, np.nan, power), prepared).smooth[0, 2:].tolist()
-    )
+    assert [say(found, day) for day in days[170:200]] == pytest.approx([counts] * 30, abs=0.01)
+    assert say(found, days[140]) > 0.99
 
 
 def test_readings_that_are_missing_count_nothing_and_half_a_day_cannot_be_judged(
@@ -139,25 +134,6 @@ def test_readings_that_are_missing_count_nothing_and_half_a_day_cannot_be_judged
     assert found.weights[0, middle - 1] > 0.9
     assert found.weights[0, least.stop - 1] == pytest.approx(BACKGROUND)
     assert found.weights[0, least.start] == 0.0
-
-
-def test_a_record_without_a_clear_day_keeps_its_background(prepared, model):
-    rng = np.random.default_rng(0)
-    found = weigh(model * rng.uniform(0.05, 1.0, len(model)).astype(np.float32), prepared)
-    weights = found.weights[0, : len(model)]
-    assert (weights >= np.float32(BACKGROUND)).all()
-    assert found.clear[0] < 0.25 * len(model)
-    assert weights.sum() == pytest.approx(
-        found.clear[0] * (1 - BACKGROUND) + BACKGROUND * len(model), rel=1e-3
-    )
-
-
-def test_nothing_at_all_is_weighed_too(prepared, model):
-    for nothing in (np.full_like(model, np.nan), np.zeros_like(model)):
-        found = weigh(nothing, prepared)
-        assert np.isfinite(found.weights).all()
-        assert found.clear[0] == 0.0
-        assert not found.smooth.any()
 
 
 def test_the_days_that_count_are_those_that_were_clear(prepared, power_of, weathered, days):
@@ -179,7 +155,7 @@ def test_the_days_that_count_are_those_that_were_clear(prepared, power_of, weath
 
 
 @pytest.fixture
-def smoggy(prepared, model, days) -> np.ndarray:
+def smoggy(prepared, model, days):
     """Two of three winter days smooth and dull."""
     power, season = model.copy(), prepared.sky.rows[SEASON, prepared.begins]
     for number in np.flatnonzero(season > 0.5):
@@ -191,18 +167,8 @@ def test_smooth_days_are_counted_by_season(prepared, model, days, smoggy):
     season = prepared.sky.rows[SEASON, prepared.begins]
     winter, summer = (season > 0.5).sum(), (season < -0.5).sum()
     assert weigh(model, prepared).smooth[0].tolist() == [winter, 0, summer, 0]
-    found = weigh(smoggy, prepared).smooth
     dull = np.count_nonzero((season > 0.5) & (np.arange(len(days)) % 3 != 0))
-    assert found[0].tolist() == [winter, dull, summer, 0]
-    assert dull_winters(found)[0]
-    assert not dull_winters(weigh(model, prepared).smooth)[0]
-
-
-def test_clouds_are_not_taken_for_smog(prepared, rows):
-    readings = lay_out(rows, prepared.slot, prepared.begins)
-    points = np.repeat(POINT, len(rows), axis=0)
-    found = find_clear_days(readings, modelled_power(points, prepared), prepared)
-    assert not dull_winters(found.smooth).any()
+    assert weigh(smoggy, prepared).smooth[0].tolist() == [winter, dull, summer, 0]
 
 
 @pytest.mark.parametrize(
@@ -211,12 +177,12 @@ def test_clouds_are_not_taken_for_smog(prepared, rows):
         ((100, 60, 100, 10), True),
         ((100, 60, 100, 55), False),  # summers are as dull
         ((100, 20, 100, 0), False),
+        ((0, 0, 0, 0), False),
         ((FEWEST_SMOOTH, FEWEST_SMOOTH, 100, 0), True),
         ((FEWEST_SMOOTH - 1, FEWEST_SMOOTH - 1, 100, 0), False),
         ((1000, round(1000 * SMOGGY), 0, 0), True),
         ((1000, round(1000 * SMOGGY) - 1, 0, 0), False),
         ((100, 80, 100, round(80 - 100 * SMOGGIER_THAN_SUMMER) + 1), False),
-        ((0, 0, 0, 0), False),
     ],
 )
 def test_smog_is_many_dull_days_of_winter_and_not_of_summer(counts, smog):
@@ -224,10 +190,11 @@ def test_smog_is_many_dull_days_of_winter_and_not_of_summer(counts, smog):
 
 
 def test_smog_makes_a_tilt_steeper_at_most(denver, prepared, model, smoggy):
-    rows = np.zeros((2, denver.grid.count), dtype=np.float32)
-    rows[:, prepared.slot] = np.stack([model, smoggy])[:, : len(prepared.slot)]
+    always = 0.6 * model  # as dull in summer: a dead string is no smog
+    rows = np.zeros((3, denver.grid.count), dtype=np.float32)
+    rows[:, prepared.slot] = np.stack([model, smoggy, always])
     found = infer_generation(rows, denver)
-    assert [Flag.SEASONAL_HAZE in flags(found, place) for place in (0, 1)] == [False, True]
+    assert [Flag.SEASONAL_HAZE in flags(found, place) for place in range(3)] == [False, True, False]
     up = found.surface_tilt_high - found.surface_tilt
     down = found.surface_tilt - found.surface_tilt_low
     assert up[1] > up[0] + 0.9 * HIDDEN_TILT
@@ -236,15 +203,102 @@ def test_smog_makes_a_tilt_steeper_at_most(denver, prepared, model, smoggy):
     assert found.plane_error_degrees[1] >= up[1] > found.plane_error_degrees[0]
 
 
-def test_every_system_is_weighed_as_if_it_were_alone(prepared, rows, smoggy):
-    given = np.concatenate([rows, np.zeros_like(rows[:1])])
-    given[-1, prepared.slot] = smoggy
-    points = np.repeat(POINT, len(given), axis=0)
-    model = modelled_power(points, prepared)
-    together = find_clear_days(lay_out(given, prepared.slot, prepared.begins), model, prepared)
-    assert len(np.unique(together.clear)) == len(given)
-    for place in range(len(given)):
-        readings = lay_out(given[place : place + 1], prepared.slot, prepared.begins)
-        alone = find_clear_days(readings, model[place : place + 1], prepared)
-        for ours, theirs in zip(together, alone, strict=True):
-            np.testing.assert_array_equal(ours[place], theirs[0])
+def plain_hidden(power, have, model, dimmest, patch):
+    """Patches of sky whose bright readings are dark, one by one."""
+    out = np.zeros(len(patch), dtype=bool)
+    for each in np.unique(patch):
+        own = (patch == each) & (have > 0.0) & (model > dimmest)
+        if own.sum() < 8:
+            continue
+        share = np.sort(power[own] / model[own])
+        if share[int(0.9 * (own.sum() - 1) + 0.5)] < 0.72:
+            out |= (patch == each) & (model > dimmest)
+    return out
+
+
+def test_what_is_hidden_is_what_a_plain_loop_hides(prepared):
+    rng = np.random.default_rng(0)
+    size = len(prepared.patch)
+    model = rng.uniform(0.0, 5.0, (2, size)).astype(np.float32)
+    power = (model * rng.uniform(0.5, 1.1, model.shape)).astype(np.float32)
+    hill = (prepared.sky.sun[:, 0] < -0.5) & (prepared.sky.sun[:, 2] < 0.5)
+    power[0, hill] *= 0.5
+    have = (rng.random(model.shape) < 0.9).astype(np.float32)
+    kept, share, _ = find_shade(
+        padded(power),
+        padded(have),
+        padded(model),
+        dimmest=np.array([0.2, 0.2]),
+        patch=prepared.patch,
+    )
+    for system in range(2):
+        hidden = plain_hidden(power[system], have[system], model[system], 0.2, prepared.patch)
+        np.testing.assert_array_equal(kept[system, :size] > 0.0, (have[system] > 0.0) & ~hidden)
+        own = (hidden & (have[system] > 0.0)).sum() / have[system].sum()
+        assert share[system] == pytest.approx(own, rel=1e-5)
+    assert share[0] > 0.05
+    assert share[1] < 0.01
+
+
+def test_a_skyline_is_as_high_as_the_highest_hidden_patch_from_the_horizon_up():
+    """Upwards through patches that are hidden or were not seen, to the first with a bright sun."""
+    layers = np.arange(6)
+    seen = {
+        0: "ddddbb",  # hidden up to 20°
+        1: "bddddd",  # the sun shows below: no skyline
+        2: "--ddbb",  # nobody saw the lowest patches
+        3: "dd--db",  # nor those in the middle
+        4: "bbbbbb",
+        5: "------",
+    }
+    patch, power = [], []
+    for column, kinds in seen.items():
+        for layer in layers:
+            if kinds[layer] != "-":
+                patch += [layer * COLUMNS + column] * FEWEST
+                power += [1.0 if kinds[layer] == "b" else 0.5] * FEWEST
+    given = padded(np.array([power], dtype=np.float32))
+    there = padded(np.ones((1, len(power)), dtype=np.float32))
+    found = find_shade(
+        given, there, there, dimmest=np.zeros(1), patch=np.array(patch, dtype=np.int32)
+    )
+    assert found.skyline[0, :6].tolist() == [20.0, 0.0, 20.0, 25.0, 0.0, 0.0]
+    assert not found.skyline[0, 6:].any()
+
+
+def test_a_known_horizon_is_the_skyline(power_of, denver, rows):
+    def hill(azimuth):
+        return np.where((azimuth > 240.0) & (azimuth < 300.0), 20.0, 0.0)
+
+    shaded = row_of(power_of(240.0, 25.0, horizon=hill), denver.grid)
+    found = infer_generation(np.stack([shaded, rows[0]]), denver)
+    sectors = np.arange(COLUMNS) * AZIMUTH_STEP
+    behind = (sectors >= 240.0) & (sectors < 300.0)
+    # as far up as the sun comes in each sector: in the last, only low in summer
+    elevation = np.degrees(np.arcsin(denver.sun[:, 2]))
+    sector = (np.degrees(np.arctan2(denver.sun[:, 0], denver.sun[:, 1])) % 360.0) // AZIMUTH_STEP
+    highest = np.array([elevation[sector == each].max() for each in np.flatnonzero(behind)])
+    expected = np.minimum(20.0, highest)
+    np.testing.assert_allclose(found.skyline[0, behind], expected, atol=ELEVATION_STEP)
+    # a patch beside the hill may be half hidden
+    far = (sectors < 240.0 - AZIMUTH_STEP) | (sectors >= 300.0 + AZIMUTH_STEP)
+    assert not found.skyline[0, far].any()
+    assert not found.skyline[1].any()
+    assert found[1].skyline == ()
+    assert found[0].skyline == tuple(found.skyline[0].tolist())
+
+
+def test_a_plane_behind_a_horizon_is_inferred_without_it(power_of, denver):
+    shaded = row_of(power_of(240.0, 25.0, horizon=western_horizon()), denver.grid)
+    found = infer_generation(shaded[None], denver)
+    assert plane_of(found, 0).angle_to(Plane(240.0, 25.0)) < 2.5
+    assert found.dc_capacity_kw[0] == pytest.approx(6.0, rel=0.05)
+
+
+@pytest.mark.parametrize(
+    ("wanted", "available", "share"),
+    [(500, 4000, 0.125), (500, 3999, 0.1875), (500, 500, 1.0), (500, 10, 1.0), (500, 0, 1.0),
+     (1, 10**9, SHARES[-1])],
+)  # fmt: skip
+def test_a_share_leaves_readings_enough(wanted, available, share):
+    assert shares_for(wanted, np.array([available])).tolist() == [share]

@@ -2,10 +2,99 @@ from __future__ import annotations
 
 import json
 import re
+import stat
 
+import click
+import pandas as pd
 import pytest
 
+from sunveil.cli._text import tinted
 from sunveil.meters.schema_files import read_schema
+
+
+def test_what_was_read_is_said_of_every_system_without_a_place(sunveil, three_systems):
+    said = sunveil("check", three_systems)
+    assert said.code == 0
+    head, _, *rows = said.out.splitlines()
+    assert head.split()[:4] == ["system", "from", "to", "days"]
+    assert [row.split()[0] for row in rows[:3]] == ["east", "south", "west"]
+    assert rows[0].split()[1:4] == ["2019-03-01", "2019-06-29", "120"]
+    assert "60 min" in rows[0]
+    assert said.out.rstrip().splitlines()[-1].startswith("3 of 3 systems can be read.")
+    assert "\x1b" not in said.out
+
+
+def test_what_looks_wrong_is_told(sunveil, write_long, three_roofs, tmp_path):
+    south = three_roofs["south"]
+    gap = pd.concat([south.iloc[:480], south.iloc[1200:]])
+    night = south.set_axis(south.index + pd.Timedelta(hours=12))
+    systems = {"gap": gap, "short": south.iloc[:480], "turned": night}
+    said = sunveil("check", write_long(tmp_path / "odd.csv", systems), "--json")
+    assert said.code == 0
+    found = {each["system_id"]: each for each in json.loads(said.out)}
+    assert any("a gap of 30 days" in doubt for doubt in found["gap"]["doubts"])
+    assert any("only 20 days" in doubt for doubt in found["short"]["doubts"])
+    assert found["gap"]["missing"] == round(720 / (720 + len(gap)), 4)
+    # stamps in UTC say nothing of its clock: the place is not known here
+    assert found["turned"]["brightest_hour"] < 10.0
+    local = south.set_axis(south.index.tz_localize(None)).rename("power_kw")
+    local.to_csv(tmp_path / "roof.csv", index_label="time")
+    declared = sunveil("check", tmp_path / "roof.csv", "--timezone", "UTC-07:00")
+    assert re.search(r"days are brightest at 1[89]", declared.out)
+    assert "check the time zone" in declared.out
+
+
+def test_refused_systems_keep_their_row_and_none_at_all_is_an_error(
+    sunveil, write_long, three_roofs, tmp_path
+):
+    south = three_roofs["south"]
+    path = write_long(tmp_path / "some.csv", {"good": south, "none": south * 0.0})
+    said = sunveil("check", path)
+    assert said.code == 0
+    assert "refused" in said.out
+    assert "1 of 2 systems can be read." in said.out
+    bad = write_long(tmp_path / "bad.csv", {"none": south * 0.0})
+    said = sunveil("check", bad)
+    assert (said.code, said.out) == (2, "")
+    assert "only zeros" in said.err
+    assert sunveil("check", tmp_path / "nothing.csv").code == 2
+
+
+def test_a_table_of_systems_is_held_against_the_meters(sunveil, three_systems, tmp_path):
+    table = tmp_path / "systems.csv"
+    table.write_text(
+        "system_id,latitude,longitude,timezone\neast,39.7,-105.2,America/Denver\n"
+        "south,39.7,-105.2,America/Denver\nmoon,39.7,-105.2,America/Denver\n"
+    )
+    said = sunveil("check", three_systems, "--systems", table)
+    assert said.code == 0
+    assert "west: system west is not in the table of systems." in said.out
+    assert "moon of the table of systems: no readings" in said.err
+
+
+def test_a_report_of_ones_own_file_is_written_beside_the_table(
+    sunveil, one_system, place, tmp_path
+):
+    page = tmp_path / "out.html"
+    said = sunveil("infer", one_system, *place, "--report", page, "--json")
+    assert said.code == 0
+    assert json.loads(said.out)[0]["system_id"] == "south"
+    assert "report: " in said.err
+    text = page.read_text(encoding="utf-8")
+    assert "Private to the curator" in text
+    assert "south" in text
+    assert stat.S_IMODE(page.stat().st_mode) == 0o600
+
+
+def test_tables_are_tinted_by_what_their_cells_say():
+    plain = "system  quality\n------  -------\na       good\nb       poor     good deal\n"
+    shown = tinted(plain)
+    assert "\x1b[1msystem  quality\x1b[0m" in shown
+    assert "\x1b[32mgood\x1b[0m" in shown
+    assert "\x1b[31mpoor\x1b[0m" in shown
+    assert "good deal" in shown
+    assert click.unstyle(shown) == plain
+
 
 RELEASE = ("--protect", "days:1", "--epsilon", "10")
 SCHEMA = (
@@ -59,35 +148,6 @@ def test_a_refusal_of_a_release_names_the_option_that_it_has(sunveil, foreign, p
     assert "option `power_unit`" in sunveil("infer", foreign, *place, *columns).err
 
 
-@pytest.mark.parametrize(
-    "words",
-    [
-        ("infer", "{meters}", *("--latitude", "39", "--longitude", "-105")),
-        ("infer", "{meters}", "--systems", "{systems}", "--out", "{out}"),
-        ("release", "{meters}", *("--latitude", "39", "--longitude", "-105"), *RELEASE),
-        ("release", "{meters}", "--systems", "{systems}", *RELEASE),
-        ("publish", "system", "{meters}", *("--latitude", "39", "--longitude", "-105"),
-         *RELEASE, "--ledger", "{ledger}", "--dataset", "d", "--dry-run"),
-        ("publish", "system", "{meters}", "--systems", "{systems}",
-         *RELEASE, "--ledger", "{ledger}", "--dataset", "d", "--dry-run"),
-        ("utility", "{meters}", *("--latitude", "39", "--longitude", "-105")),
-        ("schema", "{meters}"),
-    ],
-    ids=lambda words: " ".join(word for word in words[:4] if word.isalpha() or "systems" in word),
-)  # fmt: skip
-def test_every_command_that_reads_meters_takes_a_schema(sunveil, foreign, tmp_path, words):
-    names = {name: tmp_path / name for name in ("out", "ledger", "systems")}
-    names["systems"].write_text("system_id,latitude,longitude\nsouth,39,-105\n")
-    sunveil("dataset", "create", "d", *RELEASE, "--ledger", names["ledger"])
-    (tmp_path / "bad.yaml").write_text("power_unit: furlong\n")
-    asked = [word.format(meters=foreign, **names) for word in words]
-    said = sunveil(*asked, "--schema", tmp_path / "bad.yaml")
-    assert (said.code, said.out) == (2, "")
-    assert (
-        said.err == "sunveil: bad.yaml: power_unit must be one of auto, W, kW, MW, Wh, kWh, MWh\n"
-    )
-
-
 def test_a_proposal_is_printed_for_the_curator_and_can_be_given_back(
     sunveil, foreign, tmp_path, place
 ):
@@ -115,12 +175,6 @@ def test_a_proposal_is_written_whole_for_its_owner_alone(sunveil, one_system, tm
     assert (said.code, said.out) == (0, f"Wrote {out}\n")
     assert out.read_text() == sunveil("schema", one_system).out
     assert out.stat().st_mode & 0o077 == 0
-    assert sunveil("schema", one_system, "--out", one_system).code == 2
-    assert sunveil("schema", tmp_path / "none.csv", "--out", tmp_path / "t.yaml").code == 2
-    assert not (tmp_path / "t.yaml").exists()
-    said = sunveil("schema", tmp_path)
-    assert (said.code, said.out) == (2, "")
-    assert "is a folder: name one of its files" in said.err
 
 
 def test_a_register_is_released_by_its_counts_and_refused_by_the_paper_s_mechanism(

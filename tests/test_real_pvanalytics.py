@@ -54,53 +54,38 @@ def azimuth_error(found: Estimate) -> float:
     return abs((found.surface_azimuth - LABEL.surface_azimuth + 180.0) % 360.0 - 180.0)
 
 
-def test_daylight_saving_left_in_is_found_and_said(saved):
+def test_daylight_saving_left_in_is_found_and_said_and_the_plane_is_found_after_its_repair(
+    with_saving, saved
+):
     assert saved.clock.daylight_saving is DaylightSaving.LEFT_IN
     assert saved.clock.offset_minutes == 0.0
     assert Flag.CLOCK_REPAIRED in saved.flags
-
-
-def test_the_plane_is_found_after_the_repair(saved):
     assert azimuth_error(saved) <= 8.0
     assert abs(saved.surface_tilt - LABEL.surface_tilt) <= 8.0
-
-
-def test_without_the_repair_the_plane_is_further_off(with_saving, saved):
+    assert 2.4 <= saved.dc_capacity_kw <= 4.2  # one inverter
+    assert saved.ac_limit_kw is None
     given = sunveil.infer(with_saving, power_unit="W", clock="given", **SERF)
     assert given.clock.daylight_saving is DaylightSaving.AS_DECLARED
     assert given.plane.angle_to(LABEL) > saved.plane.angle_to(LABEL) + 3.0
     assert given.agreement < saved.agreement
 
 
-def test_the_capacity_of_one_inverter_is_about_three_kilowatts(saved):
-    assert 2.4 <= saved.dc_capacity_kw <= 4.2
-    assert saved.ac_limit_kw is None
-
-
-def test_a_clock_that_is_right_is_left_alone(right):
+def test_a_clock_that_is_right_is_left_alone_and_summer_and_autumn_give_the_plane(right):
     assert right.clock.offset_minutes == 0.0
     assert right.clock.daylight_saving is DaylightSaving.AS_DECLARED
     assert Flag.CLOCK_REPAIRED not in right.flags
     assert right.clock.label is Label.MIDDLE  # undeclared, and the interval is short
-
-
-def test_the_plane_is_found_from_a_summer_and_an_autumn(right):
     assert azimuth_error(right) <= 8.0
     assert abs(right.surface_tilt - LABEL.surface_tilt) <= 8.0
-
-
-def test_the_capacity_of_the_system_is_about_six_kilowatts(right):
     assert right.dc_capacity_kw == pytest.approx(6.0, rel=0.15)
 
 
-def test_the_radius_around_the_plane_holds_the_label(right, saved):
-    # and twice it where the label's own few degrees add up
+def test_neither_is_taken_for_more_than_one_plane_nor_for_noise_and_the_label_is_within(
+    right, saved
+):
     for found in (right, saved):
+        # twice the radius, since the label's own few degrees add up
         assert found.plane.angle_to(LABEL) <= 2.0 * found.plane_error_degrees
-
-
-def test_neither_is_taken_for_more_than_one_plane_nor_for_noise(right, saved):
-    for found in (right, saved):
         assert Flag.NOT_ONE_PLANE not in found.flags
         assert Flag.LOW_AGREEMENT not in found.flags
         assert found.agreement > 0.4

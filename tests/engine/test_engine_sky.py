@@ -4,9 +4,10 @@ from dataclasses import replace
 
 import numpy as np
 import pandas as pd
+import pvlib
 import pytest
 
-from sunveil.engine import SkyTable, make_sky_table
+from sunveil.engine import make_sky_table
 from sunveil.engine.power_model import (
     BLOCK,
     CIRCUMSOLAR,
@@ -25,21 +26,21 @@ from sunveil.engine.power_model import (
     SUN_UP,
     WARMTH,
 )
-from sunveil.engine.sky_tables import NODES, SHARES, in_blocks, winter
-from sunveil.pv_model import LOWEST_FOR_DIFFUSE, LOWEST_SUN, Sky, sky_at
+from sunveil.engine.sky_tables import NODES, SHARES, in_blocks, sun_vectors_over, winter
+from sunveil.pv_model import LOWEST_FOR_DIFFUSE, LOWEST_SUN, sky_at
 from sunveil.site import Site, TimeGrid
-from sunveil.weather import Weather, clearsky
+from sunveil.weather import clearsky
 
 FIRST = int(pd.Timestamp("2019-01-01", tz="UTC").timestamp())
 
 
 @pytest.fixture(scope="module")
-def measured(weathered) -> Weather:
+def measured(weathered):
     """Weather as a satellite saw it."""
     return weathered.satellite
 
 
-def nodes(table: SkyTable, weather: Weather, clear: Weather | None = None) -> list[Sky]:
+def nodes(table, weather, clear=None):
     starts = table.grid.long.starts[table.slot[: table.usable]]
     return [
         sky_at(weather, (starts + round(node * table.grid.long.step)).astype("M8[s]"), clear)
@@ -91,27 +92,6 @@ def test_winter_is_in_january_north_of_the_equator_and_in_july_south_of_it(denve
     )
 
 
-def test_usable_intervals_come_first_in_the_order_of_time(denver):
-    slot, usable = denver.slot, denver.usable
-    assert (np.diff(slot[:usable]) > 0).all()
-    assert (np.diff(slot[usable:]) > 0).all()
-    assert len(np.unique(slot)) == len(slot)
-    assert (denver.sun[:, 2] > np.sin(np.radians(3.0))).all()
-    assert len(denver.sun) == usable
-    assert 4000 < usable < len(slot) < 5000
-    np.testing.assert_array_equal(in_blocks(denver.rows[:, :usable]), denver.sheet)
-
-
-def test_blocks_hold_rows_and_then_nothing():
-    flat = np.random.default_rng(0).normal(size=(ROWS, 150)).astype(np.float32)
-    blocks = in_blocks(flat)
-    assert blocks.shape == (3, ROWS, BLOCK)
-    np.testing.assert_array_equal(blocks[1, 5], flat[5, 64:128])
-    np.testing.assert_array_equal(blocks[2, 7, :22], flat[7, 128:])
-    assert (blocks[2, :, 22:] == 0.0).all()
-    assert in_blocks(flat[:, :0]).shape == (0, ROWS, BLOCK)
-
-
 def test_parts_are_nested_and_evenly_spread(denver):
     before = set(range(denver.usable))
     for share in SHARES:
@@ -130,7 +110,7 @@ def test_parts_are_nested_and_evenly_spread(denver):
         np.testing.assert_allclose(chosen[many] / there[many], 0.25, atol=0.06)
 
 
-def test_a_longer_grid_chooses_the_same_part(denver):
+def test_a_longer_grid_has_the_same_sky_and_chooses_the_same_part(denver):
     grid = denver.grid
     longer = make_sky_table(
         denver.site, TimeGrid(grid.first - 30 * 3600, grid.step, grid.count + 900)
@@ -142,17 +122,9 @@ def test_a_longer_grid_chooses_the_same_part(denver):
             inside = (starts >= grid.first) & (starts <= grid.starts[-1])
             times.append(starts[inside])
         np.testing.assert_array_equal(*times)
-
-
-def test_a_longer_grid_has_the_same_sky(denver):
-    grid = denver.grid
-    longer = make_sky_table(
-        denver.site, TimeGrid(grid.first - 30 * 3600, grid.step, grid.count + 900)
-    )
     place = np.searchsorted(longer.slot[: longer.usable], denver.slot[: denver.usable] + 30)
-    np.testing.assert_allclose(
-        longer.rows[:, place], denver.rows[:, : denver.usable], rtol=1e-6, atol=1e-6
-    )
+    there = denver.rows[:, : denver.usable]
+    np.testing.assert_allclose(longer.rows[:, place], there, rtol=1e-6, atol=1e-6)
 
 
 def test_short_intervals_are_compared_half_an_hour_at_a_time():
@@ -211,3 +183,40 @@ def test_a_place_without_an_altitude_gets_the_one_that_is_looked_up(denver):
     grid = TimeGrid(FIRST, 3600, 24 * 5)
     known = make_sky_table(replace(site, altitude=site.height), grid)
     np.testing.assert_array_equal(make_sky_table(site, grid).rows, known.rows)
+
+
+SITES = [
+    Site(39.742, -105.1727, 1795.0),
+    Site(-33.9, 151.2, 20.0),
+    Site(0.3, 36.0, 2500.0),
+    Site(69.6, 18.9, 10.0),
+    Site(-54.8, -68.3, 30.0),
+]
+
+
+@pytest.mark.parametrize("site", SITES, ids=lambda site: f"{site.latitude:g}")
+@pytest.mark.parametrize("year", [1999, 2016, 2031])
+def test_the_sun_stands_where_pvlib_puts_it(site, year):
+    times = pd.date_range(f"{year}-01-01", f"{year + 1}-01-01", freq="89min", tz="UTC")
+    seconds = times.tz_localize(None).to_numpy().astype("datetime64[s]").astype(np.int64)
+    mine = sun_vectors_over(site, seconds)
+    theirs = pvlib.solarposition.get_solarposition(
+        times, site.latitude, site.longitude, altitude=site.height
+    )
+    zenith, azimuth = np.radians(theirs[["apparent_zenith", "azimuth"]].to_numpy().T)
+    vector = np.stack(
+        [np.sin(zenith) * np.sin(azimuth), np.sin(zenith) * np.cos(azimuth), np.cos(zenith)], axis=1
+    )
+    up = theirs["apparent_zenith"].to_numpy() < 90.0
+    assert up.sum() > 1000
+    apart = np.degrees(np.linalg.norm(mine - vector, axis=1))[up]
+    assert apart.max() < 0.003
+
+
+def test_vectors_have_length_one_and_do_not_depend_on_their_neighbours():
+    seconds = 1_546_300_800 + 1800 * np.arange(3000)
+    site = SITES[0]
+    whole = sun_vectors_over(site, seconds)
+    np.testing.assert_allclose(np.linalg.norm(whole, axis=1), 1.0, atol=1e-9)
+    np.testing.assert_allclose(sun_vectors_over(site, seconds[700:900]), whole[700:900], atol=1e-9)
+    np.testing.assert_allclose(sun_vectors_over(site, seconds[7:8]), whole[7:8], atol=1e-9)
