@@ -307,11 +307,6 @@ async def send_bundle(request: Request, cached: CachedRelease) -> Response:
     return _attached(packed, f"{folder}.zip", "application/zip")
 
 
-def send_json(cached: CachedRelease) -> Response:
-    """Return the response with a release as the API has it, as a file."""
-    return _attached(cached.text, f"{cached.row.id[:8]}-release.json", "application/json")
-
-
 async def _file(request: Request, release: str, name: str) -> ReleaseFile:
     broker = service_of(request).broker
     found = broker.file_at_hand(release, name)
@@ -384,7 +379,8 @@ def _page(request: Request, found: CachedRelease) -> Response:
 @releases_router.get("/releases/{release}/release.json")
 async def release_json(request: Request, release: Id) -> Response:
     """Send a release as the API has it."""
-    return send_json(await cached_release(request, release))
+    cached = await cached_release(request, release)
+    return _attached(cached.text, f"{cached.row.id[:8]}-release.json", "application/json")
 
 
 @releases_router.get("/releases/{release}/release.zip")
