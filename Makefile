@@ -58,7 +58,7 @@ audit: .venv/.stamp-service,synthetic
 # a short part of the tests; of newer packages, the old ones use what is deprecated by now
 lowest: $(LOWEST)/.stamp
 	$(LOWEST)/bin/python -m pytest -o filterwarnings=default tests/test_lowest.py \
-	    tests/meters/test_meters_round_trips.py tests/meters/test_meters_green_button.py \
+	    tests/meters/test_meters_files.py tests/meters/test_meters_green_button.py \
 	    tests/meters/test_meters_formats.py
 
 bench: $(PEERS)/.stamp

@@ -10,6 +10,7 @@ import time
 from dataclasses import replace
 from pathlib import Path
 
+from sunveil.fleet.open import open_fleet
 from sunveil.ledger.hash_chain import HighWaterMarks
 from sunveil.ledger.ledger import Ledger
 from sunveil.ledger.promises import Promise
@@ -17,7 +18,7 @@ from sunveil.privacy.guarantees import System
 from sunveil.publication.publication_folder import write_publication
 from sunveil.publish.publisher import Publisher
 from sunveil.publish.system_rows import SystemRows
-from sunveil.releases.fleet_releases import MemorySystems, ReleaseTerms
+from sunveil.releases.fleet_releases import ReleaseTerms, SystemsToRelease
 from sunveil.releases.scores import placement
 from sunveil.releases.utility_curves import simulated_systems
 from sunveil.site import Site
@@ -40,11 +41,11 @@ def main() -> None:
         with Ledger(path / "l.db", create=True, marks=HighWaterMarks(path / "l.mark")) as ledger:
             ledger.create_dataset("homes", Promise(System(), 2.0))
             begun = time.perf_counter()
-            publication = Publisher(ledger, "homes").publish(
-                SystemRows(
-                    MemorySystems(records, lambda _: frame.weather), ReleaseTerms.of(System(), 1.0)
-                )
-            )
+            weather = frame.weather
+            with open_fleet(records, site=weather.site, weather=weather) as fleet:
+                systems = SystemsToRelease.of(fleet)
+            terms = ReleaseTerms.of(System(), 1.0)
+            publication = Publisher(ledger, "homes").publish(SystemRows(systems, terms))
             whole = (time.perf_counter() - begun) / SYSTEMS
             begun = time.perf_counter()
             write_publication(path / "rows", publication)

@@ -30,7 +30,7 @@ from benchmarks.fleets import simulate
 STAGES = {
     "reading the columns": [("sunveil.fleet.open", "_surveyed")],
     "laying them onto time grids, checking them": [("sunveil.fleet.open", "usual_blocks")],
-    "skies of cells, by pvlib": [("sunveil.fleet.cached_skies", "make_sky_table")],
+    "skies of cells, by pvlib": [("sunveil.inference.fleet_part", "make_sky_table")],
     "the same half an hour earlier, for wrong clocks": [
         ("sunveil.engine.shading", "make_sky_table")
     ],

@@ -13,11 +13,12 @@ import sunveil
 from sunveil.cli import main
 from sunveil.errors import ParameterError
 from sunveil.estimates import Flag
+from sunveil.fleet.open import open_fleet
 from sunveil.fleet.systems_table import read_systems
 from sunveil.inference import infer_fleet
 from sunveil.meters import MeterOptions, from_pandas
 from sunveil.privacy import Days
-from sunveil.releases.fleet_releases import MemorySystems
+from sunveil.releases.fleet_releases import SystemsToRelease
 from sunveil.releases.release import release
 from sunveil.service.settings import ReadingLimits, UploadLimits
 from sunveil.service.upload_checks import take_in
@@ -196,8 +197,11 @@ def test_a_release_is_refused_and_says_the_same_whatever_the_readings(power, mec
         with pytest.raises(ParameterError) as caught:
             release(record, weather, protect=Days(1), epsilon=1.0, mechanism=mechanism)
         assert SAID in str(caught.value)
-        with pytest.raises(ParameterError) as caught:
-            MemorySystems([record], lambda _: weather)
+        with (
+            open_fleet([record], site=weather.site, weather=weather) as fleet,
+            pytest.raises(ParameterError) as caught,
+        ):
+            SystemsToRelease.of(fleet)
         assert SAID in str(caught.value)
 
 

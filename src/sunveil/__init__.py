@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from sunveil._lazy import lazy_names
+from sunveil._extras import lazy_names
 
 if TYPE_CHECKING:
     from sunveil.errors import (
@@ -28,10 +28,15 @@ if TYPE_CHECKING:
     )
     from sunveil.estimates.estimates_table import Estimate, Estimates
     from sunveil.estimates.flags_and_quality import Flag
-    from sunveil.estimates.household_load import HouseholdEstimate
     from sunveil.estimates.inference_options import InferOptions
     from sunveil.estimates.intervals_and_rounding import Interval
-    from sunveil.estimates.planes_and_intervals import PlaneEstimate, TrackerEstimate
+    from sunveil.estimates.planes_and_intervals import (
+        HouseholdEstimate,
+        PlaneEstimate,
+        TrackerEstimate,
+    )
+    from sunveil.estimates.read_write import read_estimates
+    from sunveil.fleet.open import open_fleet
     from sunveil.inference.fleet_run import infer_fleet
     from sunveil.inference.infer import infer, infer_frame, infer_record, separate
     from sunveil.meters.read_files import read_meters
@@ -83,6 +88,8 @@ __all__ = [
     "infer_fleet",
     "infer_frame",
     "infer_record",
+    "open_fleet",
+    "read_estimates",
     "read_meters",
     "release",
     "separate",
@@ -104,39 +111,25 @@ __getattr__ = lazy_names(
             "TooLittleData",
             "WeatherError",
         ),
-        "sunveil.estimates.estimates_table": (
-            "Estimate",
-            "Estimates",
-        ),
+        "sunveil.estimates.estimates_table": ("Estimate", "Estimates"),
         "sunveil.estimates.flags_and_quality": ("Flag",),
-        "sunveil.estimates.household_load": ("HouseholdEstimate",),
         "sunveil.estimates.inference_options": ("InferOptions",),
         "sunveil.estimates.intervals_and_rounding": ("Interval",),
         "sunveil.estimates.planes_and_intervals": (
+            "HouseholdEstimate",
             "PlaneEstimate",
             "TrackerEstimate",
         ),
-        "sunveil.inference.infer": (
-            "infer",
-            "infer_frame",
-            "infer_record",
-            "separate",
-        ),
+        "sunveil.estimates.read_write": ("read_estimates",),
+        "sunveil.fleet.open": ("open_fleet",),
+        "sunveil.inference.infer": ("infer", "infer_frame", "infer_record", "separate"),
         "sunveil.meters.read_files": ("read_meters",),
         "sunveil.meters.record": ("Record",),
         "sunveil.power.compute_power": ("fleet_power",),
-        "sunveil.privacy.guarantees": (
-            "Days",
-            "Readings",
-            "System",
-        ),
+        "sunveil.privacy.guarantees": ("Days", "Readings", "System"),
         "sunveil.releases.release": ("release",),
         "sunveil.releases.release_answer": ("Release",),
-        "sunveil.site": (
-            "Losses",
-            "Plane",
-            "Site",
-        ),
+        "sunveil.site": ("Losses", "Plane", "Site"),
         "sunveil.weather.sources": ("get_weather",),
         "sunveil.weather.weather_data": ("Weather",),
         "sunveil.inference.fleet_run": ("infer_fleet",),

@@ -1,7 +1,9 @@
-"""Extras of the installation, and the error that names the one that is missing."""
+"""Extras of the installation, errors of those that are missing, and names loaded when asked for."""
 
 from __future__ import annotations
 
+import sys
+from collections.abc import Callable, Mapping, Sequence
 from importlib import import_module
 from importlib.util import find_spec
 from typing import Any
@@ -99,3 +101,22 @@ def _not_installed(extra: str) -> list[str]:
 def _listed(names: list[str]) -> str:
     *rest, last = names
     return f"{', '.join(rest)} and {last}" if rest else last
+
+
+def lazy_names(package: str, names: Mapping[str, Sequence[str]]) -> Callable[[str], Any]:
+    """Return the ``__getattr__`` of a package that takes names from its modules."""
+    module_of = {name: module for module, given in names.items() for name in given}
+    here = vars(sys.modules[package])
+    here["__dir__"] = lambda: sorted({*here, *module_of})  # for completion
+
+    def __getattr__(name: str) -> Any:  # noqa: N807
+        if name not in module_of:
+            raise AttributeError(f"module {package!r} has no attribute {name!r}")
+        try:
+            module = import_module(module_of[name])
+        except ModuleNotFoundError as error:
+            raise missing_extra(error) or error from error
+        here[name] = value = getattr(module, name)
+        return value
+
+    return __getattr__

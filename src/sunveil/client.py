@@ -36,24 +36,12 @@ KINDS = {"string": "string", "integer": "Int64", "number": "Float64", "array": "
 
 @dataclass(frozen=True, slots=True)
 class PlanAdvice:
-    """A change of a question that would make its answer better.
+    """A change of a question that would make its answer better."""
 
-    Parameters
-    ----------
-    words
-        What to change.
-    verdict
-        What the answer would be then.
-    affordable
-        Whether what is left holds it.
-    question
-        The changed question, as :meth:`~sunveil.client.Client.ask` takes it.
-    """
-
-    words: str
-    verdict: str
-    affordable: bool
-    question: dict[str, Any]
+    words: str  # what to change
+    verdict: str  # what the answer would be then
+    affordable: bool  # whether what is left holds it
+    question: dict[str, Any]  # the changed question, as :meth:`~sunveil.client.Client.ask` takes it
 
     def __post_init__(self) -> None:
         check_fields(self)
@@ -279,10 +267,8 @@ def error_of(status: int, problem: dict[str, Any]) -> SunveilError:
 
 LOCAL = ("127.0.0.1", "localhost", "::1")
 
-
 # Answers after which the same request may succeed; a question is charged once for its key.
 PASSING = (429, 502, 503, 504)
-
 
 LONGEST_PAUSE = 60.0
 

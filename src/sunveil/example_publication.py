@@ -16,7 +16,6 @@ from sunveil.site import Site
 
 PLACE = Site(39.74, -105.17)
 
-
 # Homes have at most this much capacity: public, as a limit of connections is. [kW]
 LARGEST_KW = 20.0
 

@@ -19,7 +19,6 @@ from audit.datasets import (
     STAMP,
     STAMPS,
     SYSTEM,
-    TEARING,
     THREE,
     THREE_READINGS,
     UNITS,
@@ -255,19 +254,16 @@ class Scope:
             regions = form == "CSV with regions"
             entries = {PYTHON: python_tables(epsilon=EPSILON, regions=True)} if regions else usual
             for turn, (entry, run) in enumerate(entries.items()):
-                some = made[(number + turn) % 3 :: 9 if self.short else 3]
+                shown = len(entries)
+                some = made[(number + turn) % shown :: 3 * shown if self.short else shown]
                 source = f"estimates, {form}"
                 yield AuditCase(entry, source, SYSTEM, EPSILON, data, some, write, run, rule)
 
     def _changed_rows(self, data: PrivateCells, raw: Kinds) -> Iterator[Neighbour]:
         """Yield neighbours in a whole row, and in one or several cells of it."""
-        last = len(data.columns) - 1
         kinds = (*FEW, *PAIRS, *list(raw)[:3]) if self.short else None
         for unit in (READING, SYSTEM):
-            for each in neighbours(data, unit, kinds=kinds, spots=2, raw=raw):
-                # what tears a line apart must not forge a name
-                if each.places == (last,) or each.kind not in TEARING:
-                    yield each
+            yield from neighbours(data, unit, kinds=kinds, spots=2, raw=raw)
 
     def _synthetic(self) -> AuditCase:
         run = publish_estimates(self.place, "synthetic", epsilon=EPSILON)

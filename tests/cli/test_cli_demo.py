@@ -35,7 +35,7 @@ def test_the_last_lines_name_the_report_and_the_publication(said, folder):
 
 
 def test_the_publication_is_charged_to_a_ledger(said, folder):
-    promised = "Promised: nothing that is ever published depends on any one day of any household"
+    promised = "Promised: differential privacy for any one day of any household with at most"
     assert promised in said
     assert "Published: 6 rows at ε = 1 each; 1 is left." in said
     rows = (folder / "publication" / "systems.csv").read_text(encoding="utf-8").splitlines()

@@ -6,7 +6,7 @@ import numpy as np
 
 from sunveil.engine.net_load import LoadCells, load_cells
 from sunveil.engine.shading import PreparedSky
-from sunveil.estimates.household_load import HOURS
+from sunveil.estimates.planes_and_intervals import HOURS
 
 ZONE = "America/Denver"
 

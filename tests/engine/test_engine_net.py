@@ -35,8 +35,7 @@ from sunveil.engine.power_model import CAPACITY, EAST, HAZE, NORTH
 from sunveil.errors import SunveilError
 from sunveil.estimates import Flag
 from sunveil.estimates.flags_and_quality import INFERRED, NO_WEATHER, NOT_NET, POOR_FLAGS, flags_of
-from sunveil.estimates.household_load import HOURS
-from sunveil.estimates.planes_and_intervals import ClockHypothesis, DaylightSaving
+from sunveil.estimates.planes_and_intervals import HOURS, ClockHypothesis, DaylightSaving
 from sunveil.grids import Places
 from sunveil.site import Site, TimeGrid
 

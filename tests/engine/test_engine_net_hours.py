@@ -14,7 +14,7 @@ from sunveil.engine.net_hours import HOUR_NIGHT as NIGHT
 from sunveil.engine.net_hours import LOAD, LOADS, LOW, SKIES, STATES, TOLD, emit, lay_loads, tell
 from sunveil.engine.net_load import CELLS, load_cells, load_from, night_loads
 from sunveil.engine.net_model import chain
-from sunveil.estimates.household_load import HOURS
+from sunveil.estimates.planes_and_intervals import HOURS
 
 
 def test_cells_follow_the_clock_people_live_by(prepared):

@@ -7,13 +7,23 @@ import pandas as pd
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-from fleet_folders import PLACES, PLANES, contents, estimates_of, long_frame, refusals_of
+from fleet_folders import (
+    PLACES,
+    PLANES,
+    contents,
+    estimates_of,
+    long_frame,
+    refusals_of,
+    write_systems,
+)
 
-from sunveil.estimates.read_write import read_fleet
+from sunveil.errors import SourceError
+from sunveil.estimates.read_write import read_estimates, read_fleet
+from sunveil.fleet.open import open_fleet
 from sunveil.inference import infer_fleet
 from sunveil.inference.infer import infer
 from sunveil.meters import MeterOptions
-from sunveil.releases.fleet_releases import open_fleet
+from sunveil.releases.fleet_releases import SystemsToRelease
 
 # One part per system, where a layout lets a part be so small.
 SMALL = {"part_rows": 1}
@@ -32,6 +42,28 @@ def reference(layouts, systems_file, tmp_path_factory):
     result = infer_fleet(layouts["files"], systems_file, out, workers=1)
     assert (result.inferred, result.refused) == (len(PLANES), 0)
     return out
+
+
+def test_what_a_run_wrote_is_read_back_as_estimates(layouts, systems_file, reference, tmp_path):
+    found, rows = read_estimates(reference), estimates_of(reference)
+    assert (list(found.system_id), found.refused) == (sorted(PLANES), ())
+    for estimate in found:
+        stored = rows.loc[estimate.system_id]
+        assert estimate.to_row()["surface_azimuth"] == stored["surface_azimuth"]
+        assert estimate.to_row()["skyline"] == list(stored["skyline"])
+        assert (estimate.latitude, estimate.longitude) == PLACES[estimate.system_id]
+        assert estimate.assumptions.weather == "clearsky"
+    few = write_systems(tmp_path / "few.csv", {name: PLACES[name] for name in ("a1", "b1")})
+    few.write_text(few.read_text() + "none,39.7,-105.1,F\n")
+    infer_fleet(layouts["files"], few, tmp_path / "out", workers=1)
+    found = read_estimates(tmp_path / "out")
+    assert list(found.system_id) == ["a1", "b1"]
+    assert {each.system_id: each.kind for each in found.refused}["none"] == "no readings"
+    part = next((tmp_path / "out" / "estimates").iterdir())
+    part.write_bytes(part.read_bytes()[:-20])
+    for folder, wanted in ((tmp_path / "out", "cannot be read"), (tmp_path, "is not what sunveil")):
+        with pytest.raises(SourceError, match=wanted):
+            read_estimates(folder)
 
 
 @pytest.mark.parametrize(
@@ -134,8 +166,12 @@ def test_a_system_has_one_name_whatever_type_its_files_give_it(
     assert found.system_ids == ("7", "8")
     assert np.isfinite(found.dc_capacity_kw).all(), refusals_of(tmp_path / "out")
     with open_fleet(
-        tmp_path / "fleet", tmp_path / "s.csv", reading=MeterOptions(**settings), workers=1
-    ) as held:
+        tmp_path / "fleet",
+        tmp_path / "s.csv",
+        reading=MeterOptions(**settings, cleaning="each"),
+        workers=1,
+    ) as fleet:
+        held = SystemsToRelease.of(fleet)
         assert (list(held.about()), held.refused) == (["7", "8"], ())
 
 

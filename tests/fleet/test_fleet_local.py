@@ -17,7 +17,7 @@ import pytest
 from fleet_folders import contents
 
 from sunveil.errors import SourceError, SunveilError
-from sunveil.fleet.open import open_fleet
+from sunveil.fleet.open import plan_fleet
 from sunveil.fleet.run_context import context_of, keep_context
 from sunveil.fleet.run_plan import Part
 from sunveil.inference import infer_fleet
@@ -33,7 +33,7 @@ def job(layouts, systems_file, tmp_path):
     out = tmp_path / "opened"
     out.mkdir()
     reading = MeterOptions()
-    fleet = open_fleet(layouts["files"], systems_file, out, reading=reading, workers=1, **SMALL)
+    fleet = plan_fleet(layouts["files"], systems_file, out, reading=reading, workers=1, **SMALL)
     keep_context(fleet.context)
     return fleet.context.job
 

@@ -2,10 +2,9 @@ from __future__ import annotations
 
 import json
 import shutil
-import sqlite3
 
 import pytest
-from ledger_makers import question
+from ledger_makers import execute, question
 
 from sunveil.cli import main
 from sunveil.ledger import Ledger
@@ -45,7 +44,7 @@ def test_a_dataset_is_created_listed_and_shown(sunveil, used):
     row = " ".join(out.splitlines()[2].split())
     assert row == "roofs a system's whole record ε 2 0.75 1.25"
     code, out, _ = sunveil("dataset", "show", "roofs")
-    assert "by more than ε = 2." in out
+    assert "total budget ε = 2 for everything ever published." in out
     assert "1.25 is left" in out
     assert json.loads(sunveil("dataset", "show", "roofs", "--json")[1])["remaining"] == 1.25
     assert json.loads(sunveil("dataset", "list", "--json")[1])[0]["dataset"] == "roofs"
@@ -93,20 +92,11 @@ def test_a_promise_that_is_none_makes_no_ledger(sunveil, path, wrong):
     assert not path.exists()
 
 
-def test_a_second_promise_is_refused(sunveil, used):
-    code, _, err = sunveil("dataset", "create", "roofs", *PROMISE)
-    assert (code, err) == (
-        2,
-        "sunveil: there is a dataset named 'roofs' already; choose another name\n",
-    )
-
-
 @pytest.mark.parametrize(
-    "command",
-    [("dataset", "list"), ("dataset", "show", "x"), ("ledger", "show"), ("ledger", "verify")],
+    "command", ["dataset list", "dataset show x", "ledger show", "ledger verify"]
 )
 def test_a_ledger_that_is_not_there_is_not_made(sunveil, path, command):
-    code, _, err = sunveil(*command)
+    code, _, err = sunveil(*command.split())
     assert code == 2
     assert err.startswith("sunveil: there is no ledger at")
     assert not path.exists()
@@ -116,6 +106,9 @@ def test_the_ledger_may_be_named_by_the_environment(used, monkeypatch, capsys):
     monkeypatch.setenv("SUNVEIL_LEDGER", str(used))
     assert main(["ledger", "verify"]) == 0
     assert "roofs: holds; 0.75 of 2 spent" in capsys.readouterr().out
+    for group in ("dataset", "ledger"):
+        assert main([group]) == 0
+        assert "Commands:" in capsys.readouterr().out
 
 
 def test_the_entries_are_shown_without_ids_and_answers(sunveil, used):
@@ -136,11 +129,14 @@ def test_a_verification_says_what_holds(sunveil, used):
     printed = json.loads(sunveil("ledger", "verify", "--json")[1])
     assert (printed["holds"], printed["forgotten"]) == (True, [])
     head = printed["datasets"][0]["head"]
-    assert sunveil("ledger", "verify", "--dataset", "roofs", "--mark", f"5:{head}")[0] == 0
-    assert sunveil("ledger", "verify", "--dataset", "roofs", "--mark", f"6:{head}")[0] == 1
-    assert sunveil("ledger", "verify", "--dataset", "roofs", "--mark", "x")[0] == 2
-    assert sunveil("ledger", "verify", "--mark", f"5:{head}")[0] == 2
-    assert sunveil("ledger", "verify", "--dataset", "other")[0] == 2
+    for expected, options in (
+        (0, ("--dataset", "roofs", "--mark", f"5:{head}")),
+        (1, ("--dataset", "roofs", "--mark", f"6:{head}")),
+        (2, ("--dataset", "roofs", "--mark", "x")),
+        (2, ("--mark", f"5:{head}")),
+        (2, ("--dataset", "other")),
+    ):
+        assert sunveil("ledger", "verify", *options)[0] == expected
 
 
 @pytest.mark.parametrize(
@@ -152,24 +148,17 @@ def test_a_verification_says_what_holds(sunveil, used):
     ],
 )
 def test_a_verification_that_finds_something_exits_with_1(sunveil, used, statement, fault):
-    with sqlite3.connect(used) as database:
-        database.execute(statement)
-    database.close()
+    execute(used, statement)
     code, out, err = sunveil("ledger", "verify")
     assert (code, err) == (1, "")
     assert "roofs: DOES NOT HOLD" in out
     assert f"  {fault}" in out.splitlines()
     assert json.loads(sunveil("ledger", "verify", "--json")[1])["holds"] is False
     assert sunveil("ledger", "show")[0] == 0
-
-
-def test_a_promise_that_cannot_be_read_is_said_in_one_sentence(sunveil, used):
-    with sqlite3.connect(used) as database:
-        database.execute("UPDATE datasets SET promise = '['")
-    database.close()
-    code, _, err = sunveil("dataset", "list")
-    assert (code, err.count("\n")) == (2, 1)
-    assert "the promise of 'roofs' cannot be read" in err
+    if "promise" in statement:
+        code, _, err = sunveil("dataset", "list")
+        assert (code, err.count("\n")) == (2, 1)
+        assert "the promise of 'roofs' cannot be read" in err
 
 
 def test_a_forgotten_dataset_is_found(sunveil, used, tmp_path):
@@ -183,8 +172,8 @@ def test_a_forgotten_dataset_is_found(sunveil, used, tmp_path):
     assert sunveil("ledger", "verify", "--dataset", "roofs")[0] == 0
 
 
-def test_an_export_can_be_verified_without_the_ledger(sunveil, used, tmp_path):
-    out = tmp_path / "export.json"
+def test_an_export_can_be_verified_without_the_ledger_and_never_spoils_it(sunveil, used, tmp_path):
+    out, before = tmp_path / "export.json", used.read_bytes()
     assert sunveil("ledger", "export", "--out", out) == (0, "", "")
     (printed,) = json.loads(out.read_text())["datasets"]
     previous = GENESIS
@@ -194,20 +183,10 @@ def test_an_export_can_be_verified_without_the_ledger(sunveil, used, tmp_path):
         assert previous == each["digest"]
     assert printed["verdict"]["head"] == previous
     assert out.stat().st_mode & 0o077 == 0
-
-
-def test_an_export_never_spoils_the_ledger(sunveil, used, tmp_path):
-    before = used.read_bytes()
     for out in (used, tmp_path / "nowhere" / "x.json"):
         code, _, err = sunveil("ledger", "export", "--out", out)
         assert (code, err.count("\n")) == (2, 1)
     assert used.read_bytes() == before
-
-
-@pytest.mark.parametrize("group", ["dataset", "ledger"])
-def test_a_group_by_itself_shows_its_commands(group, capsys):
-    assert main([group]) == 0
-    assert "Commands:" in capsys.readouterr().out
 
 
 def test_shares_are_given_changed_and_listed(sunveil, used):
@@ -230,11 +209,8 @@ def test_a_share_is_at_most_the_promise_and_at_least_what_is_spent(sunveil, used
         code, out, err = sunveil("dataset", "share", "roofs", "ada", amount)
         assert (code, out, err.count("\n")) == (2, "", 1)
     assert sunveil("dataset", "shares", "other")[0] == 2
-
-
-def test_a_dataset_without_shares_says_so(sunveil):
-    sunveil("dataset", "create", "roofs", *PROMISE)
-    assert sunveil("dataset", "shares", "roofs")[1] == "no analyst has a share of roofs\n"
+    sunveil("dataset", "create", "none", *PROMISE)
+    assert sunveil("dataset", "shares", "none")[1] == "no analyst has a share of none\n"
 
 
 def test_households_are_registered_by_a_table_or_one_by_one(sunveil, tmp_path):
@@ -243,7 +219,7 @@ def test_households_are_registered_by_a_table_or_one_by_one(sunveil, tmp_path):
     table.write_text("system_id,household,meter\ns1,40031,m1\ns2,40031,m2\ns3,51774,\n")
     code, out, _ = sunveil("dataset", "households", "roofs", "--table", table)
     assert code == 0
-    assert "of any household, with at most 2 meters, by more than" in out
+    assert "of any household with at most 2 meters, total budget" in out
     assert "2 households are registered; over all" in out
     assert sunveil("dataset", "households", "roofs", "--add", "s4", "--add", "s5")[0] == 0
     shown = json.loads(sunveil("dataset", "show", "roofs", "--json")[1])

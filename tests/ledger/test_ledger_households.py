@@ -2,19 +2,19 @@ from __future__ import annotations
 
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
+from types import SimpleNamespace
 
 import pytest
-from ledger_makers import question
-from sqlalchemy import text
+from ledger_makers import execute, question
 
 from sunveil.errors import BudgetExceeded, LedgerConflict, ParameterError
-from sunveil.ledger import Ledger, Promise
-from sunveil.ledger.ledger_database import open_engine
+from sunveil.ledger import Promise
 from sunveil.ledger.promises import SystemHome
 from sunveil.privacy import Days, System
 
 FOUR = ("a", "b", "c", "d")
 ONE, FIVE = Promise(System(), 1.0), Promise(System(), 5.0)
+PAIRED = Promise(System(), 1.0, meters=2)
 
 
 def homes(*keys, meters=()):
@@ -26,12 +26,9 @@ def homes(*keys, meters=()):
     ]
 
 
-def execute(where, *statements):
-    engine = open_engine(where)
-    with engine.begin() as connection:
-        for statement in statements:
-            connection.execute(text(statement))
-    engine.dispose()
+def create(ledger, **promises):
+    for name, promise in promises.items():
+        ledger.create_dataset(name, promise)
 
 
 def holds(ledger):
@@ -39,8 +36,7 @@ def holds(ledger):
 
 
 def test_a_household_is_one_account_in_two_datasets(ledger):
-    ledger.create_dataset("one", ONE)
-    ledger.create_dataset("five", FIVE)
+    create(ledger, one=ONE, five=FIVE)
     for name in ("one", "five"):
         ledger.register(name, FOUR)
     ledger.charge("one", question(1, systems=FOUR, epsilon=0.75))
@@ -57,8 +53,7 @@ def test_a_household_is_one_account_in_two_datasets(ledger):
 
 
 def test_releases_about_all_systems_are_spent_by_whoever_is_elsewhere_too(ledger):
-    ledger.create_dataset("one", ONE)
-    ledger.create_dataset("five", FIVE)
+    create(ledger, one=ONE, five=FIVE)
     ledger.register("one", ("a", "b"))
     ledger.register("five", ("b", "c"))
     ledger.charge("one", question(1, epsilon=0.5))
@@ -73,19 +68,16 @@ def test_releases_about_all_systems_are_spent_by_whoever_is_elsewhere_too(ledger
     assert holds(ledger)
 
 
-def test_promises_that_cannot_be_added_up_share_nobody(ledger):
-    ledger.create_dataset("one", ONE)
+@pytest.mark.parametrize(
+    "other",
+    [Promise(Days(1), 1.0), Promise(System(), 1.0, 1e-6), Promise(System(), 1.0, 0.0, ("paper",))],
+)
+def test_promises_that_cannot_be_added_up_share_nobody(ledger, other):
+    create(ledger, one=ONE, other=other)
     ledger.register("one", FOUR)
-    others = [
-        Promise(Days(1), 1.0),
-        Promise(System(), 1.0, 1e-6),
-        Promise(System(), 1.0, 0.0, ("paper",)),
-    ]
-    for number, promise in enumerate(others):
-        ledger.create_dataset(f"other{number}", promise)
-        with pytest.raises(ParameterError, match="cannot be added up"):
-            ledger.register(f"other{number}", ("z", "a"))
-        ledger.register(f"other{number}", (f"z{number}",))
+    with pytest.raises(ParameterError, match="cannot be added up"):
+        ledger.register("other", ("z", "a"))
+    ledger.register("other", ("z",))
     assert holds(ledger)
 
 
@@ -141,7 +133,7 @@ def test_systems_that_two_tables_make_different_households_are_counted(ledger):
 
 
 def test_registering_again_changes_nothing(ledger):
-    ledger.create_dataset("one", Promise(System(), 1.0, meters=2))
+    ledger.create_dataset("one", PAIRED)
     ledger.register("one", homes("x", "x", "y", meters=("m1", "m2")))
     before = ledger.entries("one")
     ledger.register("one", homes("x", "x", "y", meters=("m1", "m2")))
@@ -154,16 +146,20 @@ def test_meters_of_one_home_count_as_one(ledger):
     ledger.create_dataset("one", ONE)
     with pytest.raises(ParameterError, match=r"^rows 1 and 2 below .*more meters than the 1"):
         ledger.register("one", homes("x", "x", "y"))
-    ledger.create_dataset("two", Promise(System(), 1.0, meters=2))
+    ledger.create_dataset("two", PAIRED)
     ledger.register("two", homes("x", "x", "y"))
-    asked = question(1, systems=("s1", "s2", "s3"), epsilon=0.4)
+    ledger.set_share("two", "ann", 0.9)
+    asked = question(1, systems=("s1", "s2", "s3"), epsilon=0.4, analyst="ann")
     assert ledger.cost("two", asked) == 0.8
     ledger.charge("two", asked)
     assert ledger.dataset("two").remaining == pytest.approx(0.2)
-    with pytest.raises(BudgetExceeded):
-        ledger.charge("two", question(2, systems=("s1",), epsilon=0.3))
-    with pytest.raises(BudgetExceeded):
-        ledger.charge("two", question(3, epsilon=0.11))
+    # a share pays for all meters of one home
+    with pytest.raises(BudgetExceeded) as refusal:
+        ledger.charge("two", question(2, systems=("s3",), epsilon=0.3, analyst="ann"))
+    assert refusal.value.remaining == pytest.approx(0.1)
+    for systems, epsilon in ((("s1",), 0.3), (None, 0.11)):
+        with pytest.raises(BudgetExceeded):
+            ledger.charge("two", question(2, systems=systems, epsilon=epsilon))
     ledger.charge("two", question(4, epsilon=0.1))
     ledger.charge("two", question(5, systems=("s3",), epsilon=0.4))
     assert ledger.dataset("two").spent == 1.0
@@ -178,18 +174,6 @@ def test_a_release_about_all_systems_counts_all_meters(small, delta, factor):
     assert small.cost("three", asked) == pytest.approx(factor * small.cost("one", asked))
     small.charge("three", asked)
     assert small.dataset("three").spent == small.cost("three", asked)
-
-
-def test_a_share_pays_for_all_meters_of_one_home(ledger):
-    ledger.create_dataset("two", Promise(System(), 2.0, meters=2))
-    ledger.register("two", homes("x", "x", "y"))
-    ledger.set_share("two", "ann", 1.0)
-    asked = question(1, systems=("s1", "s2", "s3"), epsilon=0.4, analyst="ann")
-    ledger.charge("two", asked)
-    with pytest.raises(BudgetExceeded) as refusal:
-        ledger.charge("two", question(2, systems=("s3",), epsilon=0.3, analyst="ann"))
-    assert refusal.value.remaining == pytest.approx(0.2)
-    assert holds(ledger)
 
 
 def test_a_home_with_more_meters_than_were_promised_once_is_counted_in_full(ledger):
@@ -207,27 +191,23 @@ def test_a_home_with_more_meters_than_were_promised_once_is_counted_in_full(ledg
 
 
 def test_one_meter_has_one_name(ledger):
-    ledger.create_dataset("one", Promise(System(), 1.0, meters=3))
-    with pytest.raises(ParameterError, match=r"^rows 1 and 2 below .*one meter"):
-        ledger.register("one", homes("x", "x", meters=("m", "m")))
-    with pytest.raises(ParameterError, match=r"^rows 1 and 2 below .*one meter"):
-        ledger.register("one", homes("x", "y", meters=("m", "m")))
+    for name in ("one", "two"):
+        ledger.create_dataset(name, Promise(System(), 1.0, meters=3))
+    for keys in (("x", "x"), ("x", "y")):
+        with pytest.raises(ParameterError, match=r"^rows 1 and 2 below .*one meter"):
+            ledger.register("one", homes(*keys, meters=("m", "m")))
     ledger.register("one", homes("x", meters=("m",)))
-    renamed = [SystemHome("renamed", "y", "m", 7)]
-    with pytest.raises(ParameterError, match=r"^row 7 below .*one meter") as refusal:
-        ledger.register("one", renamed)
-    assert "renamed" not in str(refusal.value)
-    ledger.create_dataset("two", Promise(System(), 1.0, meters=3))
-    with pytest.raises(ParameterError, match="one meter"):
-        ledger.register("two", renamed)
+    for name in ("one", "two"):
+        with pytest.raises(ParameterError, match=r"^row 7 below .*one meter") as refusal:
+            ledger.register(name, [SystemHome("renamed", "y", "m", 7)])
+        assert "renamed" not in str(refusal.value)
     ledger.register("two", [SystemHome("renamed", "x", "m", 7)])
     ledger.charge("one", question(systems=("s1",), epsilon=0.3))
     assert ledger.dataset("two").spent == pytest.approx(0.3)
 
 
 def test_a_table_says_of_households_what_ids_alone_did_not(ledger):
-    ledger.create_dataset("one", Promise(System(), 1.0, meters=2))
-    ledger.create_dataset("two", Promise(System(), 1.0, meters=2))
+    create(ledger, one=PAIRED, two=PAIRED)
     ledger.register("one", ("s1", "s2"))
     ledger.register("two", ("s1",))
     ledger.charge("one", question(1, systems=("s2",), epsilon=0.75))
@@ -240,13 +220,12 @@ def test_a_table_says_of_households_what_ids_alone_did_not(ledger):
     assert holds(ledger)
 
 
-def test_ids_that_meet_by_chance_are_told_apart_by_tables(ledger):
-    for name in ("one", "two", "three"):
+def test_ids_that_meet_by_chance_need_tables(ledger):
+    for name, key in (("one", "x"), ("two", "y"), ("three", None)):
         ledger.create_dataset(name, ONE)
-    ledger.register("one", homes("x"))
-    ledger.register("two", homes("y"))
-    ledger.charge("one", question(systems=("s1",)))
-    ledger.charge("two", question(systems=("s1",)))
+        if key is not None:
+            ledger.register(name, homes(key))
+            ledger.charge(name, question(systems=("s1",)))
     with pytest.raises(ParameterError, match="two tables give"):
         ledger.register("three", ("s1",))
     ledger.register("three", homes("x"))
@@ -256,7 +235,7 @@ def test_ids_that_meet_by_chance_are_told_apart_by_tables(ledger):
 
 
 def test_a_ledger_keeps_no_key_and_no_id(small, path):
-    small.create_dataset("one", Promise(System(), 1.0, meters=2))
+    small.create_dataset("one", PAIRED)
     known = [SystemHome("unmistakable-id", "unmistakable-key", "unmistakable-meter")]
     small.register("one", known)
     small.close()
@@ -281,7 +260,7 @@ def test_a_ledger_keeps_no_key_and_no_id(small, path):
 def test_what_was_changed_by_hand_is_found(where, open_ledger, change):
     ledger = open_ledger(where)
     for name in ("one", "two"):
-        ledger.create_dataset(name, Promise(System(), 1.0, meters=2))
+        ledger.create_dataset(name, PAIRED)
         ledger.register(name, homes("x", "x", "y"))
         ledger.charge(name, question(systems=("s1",), epsilon=0.2))
     assert holds(ledger)
@@ -297,17 +276,14 @@ def test_a_household_that_spent_too_much_is_found(where, open_ledger, monkeypatc
         ledger.create_dataset(name, ONE)
         ledger.register(name, FOUR)
     execute(where, "UPDATE datasets SET shared = 0")
-    monkeypatch.setattr("sunveil.ledger.verify_chain.verify", lambda state, replay, _: NoFaults())
-    for name in ("one", "two"):
-        ledger.charge(name, question(systems=("a",)))
-    monkeypatch.undo()
+    with monkeypatch.context() as patch:
+        no_faults = SimpleNamespace(faults=())
+        patch.setattr("sunveil.ledger.verify_chain.verify", lambda *_: no_faults)
+        for name in ("one", "two"):
+            ledger.charge(name, question(systems=("a",)))
     execute(where, "UPDATE datasets SET shared = 1")
     said = ledger.verify("two").faults
     assert said == ("a household has spent more, over all its datasets, than is promised",)
-
-
-class NoFaults:
-    faults = ()
 
 
 def test_racing_datasets_grant_a_household_exactly_its_budget(where, open_ledger):
@@ -339,26 +315,20 @@ def test_racing_datasets_grant_a_household_exactly_its_budget(where, open_ledger
 
 def test_many_households_are_registered_and_charged(small):
     many = [SystemHome(f"s{number}", f"h{number // 2}") for number in range(12_000)]
-    small.create_dataset("one", Promise(System(), 1.0, meters=2))
+    small.create_dataset("one", PAIRED)
     small.register("one", many)
     small.charge("one", question(1, systems=tuple(home.system_id for home in many), epsilon=0.25))
-    assert small.dataset("one").households == 6000
-    assert small.dataset("one").remaining == 0.5
+    assert (small.dataset("one").households, small.dataset("one").remaining) == (6000, 0.5)
     assert holds(small)
 
 
-def test_a_ledger_of_its_own_is_another_world(tmp_path):
-    with Ledger(tmp_path / "x.db", create=True) as one:
-        one.create_dataset("one", ONE)
-        with pytest.raises(ParameterError, match="no name"):
-            one.register("one", (" ",))
-        with pytest.raises(ParameterError, match="two households"):
-            one.register("one", [SystemHome("a", "x", None, 1), SystemHome("a", "y", None, 2)])
-
-
-def test_what_is_refused_registers_nobody(ledger):
+def test_what_is_no_household_or_is_refused_registers_nobody(ledger):
     ledger.create_dataset("one", ONE)
     before = ledger.entries("one")
+    with pytest.raises(ParameterError, match="no name"):
+        ledger.register("one", (" ",))
+    with pytest.raises(ParameterError, match="two households"):
+        ledger.register("one", [SystemHome("a", "x", None, 1), SystemHome("a", "y", None, 2)])
     homes_of_two = (SystemHome("a"), SystemHome("b"))
     for asked in (question(epsilon=2.0), question(epsilon=2.0, systems=("a", "b"))):
         with pytest.raises(BudgetExceeded):
@@ -367,7 +337,7 @@ def test_what_is_refused_registers_nobody(ledger):
     assert ledger.dataset("one").households == 0
     ledger.charge("one", replace(question(epsilon=1.0), homes=homes_of_two))
     assert ledger.dataset("one").households == 2
-    # whose they are is no part of what is asked
+    # households are no part of the question
     assert ledger.pending("one", question(epsilon=1.0)) is not None
     assert holds(ledger)
 

@@ -14,18 +14,15 @@ from pathlib import Path
 
 import psycopg
 import pytest
-from ledger_makers import question
+from ledger_makers import TWO, execute, question
 from sqlalchemy import text
 
 from sunveil.errors import LedgerError, MissingExtra, ReleaseNotFound
-from sunveil.ledger import Ledger, Promise, ledger_database
-from sunveil.ledger import ledger_database as databases
+from sunveil.ledger import Ledger, ledger_database
 from sunveil.ledger.ledger_database import open_engine, use_wal
 from sunveil.ledger.move_ledger import move_ledger
-from sunveil.privacy import System
 
-TWO = Promise(System(), 2.0)
-CHARGE_ON_BAD_DISK = Path(__file__).with_name("charge_on_bad_disk.py")
+CHILDREN = Path(__file__).with_name("ledger_children.py")
 
 
 def fingerprint(folder):
@@ -38,42 +35,30 @@ def fingerprint(folder):
     }
 
 
-def test_a_missing_ledger_is_refused_and_not_made(path):
-    with pytest.raises(ReleaseNotFound, match="there is no ledger at"):
-        Ledger(path)
-    assert not path.exists()
-
-
-def test_a_missing_database_without_tables_is_no_ledger(database):
-    with pytest.raises(ReleaseNotFound, match="there is no ledger at postgresql://127"):
-        Ledger(database)
-
-
-def test_a_missing_folder_is_refused(tmp_path):
-    for create in (True, False):
-        with pytest.raises(LedgerError, match=r"no such file|no ledger"):
-            Ledger(tmp_path / "nowhere" / "ledger.db", create=create)
-    assert not (tmp_path / "nowhere").exists()
+def test_a_missing_ledger_is_refused_and_not_made(tmp_path, database):
+    for place in (tmp_path / "ledger.db", tmp_path / "nowhere" / "ledger.db", tmp_path, database):
+        with pytest.raises(ReleaseNotFound, match="there is no ledger at"):
+            Ledger(place)
+    for place, said in (
+        (tmp_path / "nowhere" / "ledger.db", "no such file"),
+        (tmp_path, "is a directory"),
+    ):
+        with pytest.raises(LedgerError, match=said):
+            Ledger(place, create=True)
+    assert {each.name for each in tmp_path.iterdir()} <= {"state"}
 
 
 @pytest.mark.parametrize("create", [True, False])
-def test_a_file_that_is_no_ledger_is_left_as_it_is(path, create):
-    path.write_text("azimuth,tilt\n180,20\n" * 100)
-    before = path.read_bytes()
-    with pytest.raises(LedgerError, match="the file is no ledger"):
-        Ledger(path, create=create)
-    assert path.read_bytes() == before
-
-
-@pytest.mark.parametrize("create", [True, False])
-def test_a_database_of_something_else_is_left_as_it_is(path, create):
-    with sqlite3.connect(path) as other:
-        other.execute("CREATE TABLE datasets (id INTEGER)")
-    other.close()
-    before = path.read_bytes()
-    with pytest.raises(LedgerError, match="tables of something else"):
-        Ledger(path, create=create)
-    assert path.read_bytes() == before
+def test_a_file_that_is_no_ledger_is_left_as_it_is(tmp_path, create):
+    text, other = tmp_path / "text.db", tmp_path / "other.db"
+    text.write_text("azimuth,tilt\n180,20\n" * 100)
+    with closing(sqlite3.connect(other)) as made, made:
+        made.execute("CREATE TABLE datasets (id INTEGER)")
+    for path, said in ((text, "the file is no ledger"), (other, "tables of something else")):
+        before = path.read_bytes()
+        with pytest.raises(LedgerError, match=said):
+            Ledger(path, create=create)
+        assert path.read_bytes() == before
 
 
 def test_a_server_of_something_else_is_left_as_it_is(database):
@@ -85,23 +70,19 @@ def test_a_server_of_something_else_is_left_as_it_is(database):
         assert found.fetchone() == (1,)
 
 
-def test_a_folder_is_no_ledger(tmp_path):
-    with pytest.raises(LedgerError):
-        Ledger(tmp_path)
-    with pytest.raises(LedgerError, match="is a directory"):
-        Ledger(tmp_path, create=True)
-
-
 @pytest.mark.parametrize("url", ["mysql://host/db", "nonsense://x", "postgresql://h:port/x"])
 def test_an_address_that_is_none_is_refused(url):
     with pytest.raises(LedgerError, match="name a file, or a URL"):
         Ledger(url)
 
 
-def test_a_password_is_never_shown(database):
+def test_a_password_is_never_shown_and_a_changed_one_finds_the_same_marks(database):
     secret = database.replace("postgres@", "postgres:geheim@")
     with Ledger(secret, create=True) as ledger:
+        ledger.create_dataset("d", TWO)
         assert "geheim" not in repr(ledger)
+    with Ledger(database.replace("postgres@", "postgres:new@")) as again:
+        assert again.verify("d").holds
     nowhere = "postgresql://me:geheim@127.0.0.1:1/x"
     with pytest.raises(LedgerError, match=r"127\.0\.0\.1:1/x: its database refused") as raised:
         Ledger(nowhere, create=True)
@@ -109,26 +90,14 @@ def test_a_password_is_never_shown(database):
     assert raised.value.__suppress_context__
 
 
-def test_a_changed_password_finds_the_same_marks(database):
-    with Ledger(database, create=True) as ledger:
-        ledger.create_dataset("d", TWO)
-    with Ledger(database.replace("postgres@", "postgres:new@")) as again:
-        assert again.verify("d").holds
-
-
-def test_a_path_with_odd_letters_is_a_path(tmp_path):
+def test_a_path_with_odd_letters_is_a_path_for_its_owner_alone(tmp_path):
     odd = tmp_path / "50% a?b#c é.db"
     with Ledger(odd, create=True) as ledger:
         ledger.create_dataset("d", TWO)
-    assert odd.is_file()
+    for each in (odd, odd.with_name(odd.name + ".mark")):
+        assert each.stat().st_mode & 0o077 == 0
     with Ledger(odd) as again:
         assert again.dataset("d").promise == TWO
-
-
-def test_a_ledger_is_for_its_owner_alone(small, path, tmp_path):
-    small.create_dataset("d", TWO)
-    assert path.stat().st_mode & 0o077 == 0
-    assert (tmp_path / "ledger.db.mark").stat().st_mode & 0o077 == 0
 
 
 OTHER_VERSIONS = [
@@ -148,17 +117,13 @@ OTHER_VERSIONS = [
 def test_a_ledger_of_another_version_is_refused_and_left_as_it_is(ledger, where, tmp_path, changes):
     ledger.create_dataset("d", TWO)
     before = ledger.entries("d")
-    engine = open_engine(where)
-    with engine.begin() as connection:
-        for change in changes:
-            connection.execute(text(change))
+    execute(where, *changes)
     for create in (False, True):
         with pytest.raises(LedgerError, match="another version of Sunveil made the ledger"):
             Ledger(where, create=create)
     with pytest.raises(LedgerError, match="another version"):
         move_ledger(where, tmp_path / "new.db")
     assert not (tmp_path / "new.db").exists()
-    engine.dispose()
     assert ledger.entries("d") == before
 
 
@@ -197,7 +162,7 @@ def test_a_disk_that_refuses_leaves_the_ledger_as_it_was(limit, reachable, open_
     ledger.charge("d", question())
     ledger.close()
     before = fingerprint(reachable)
-    command = [sys.executable, CHARGE_ON_BAD_DISK, limit, reachable / "ledger.db"]
+    command = [sys.executable, CHILDREN, "refused", reachable / "ledger.db", limit]
     done = subprocess.run(command, capture_output=True, text=True)
     assert (done.returncode, done.stderr) == (0, "")
     assert re.fullmatch(r"LedgerUnavailable: the ledger [^\n]*(rights|disk)[^\n]*\n", done.stdout)
@@ -227,11 +192,17 @@ def test_a_missing_driver_is_said_with_its_remedy(monkeypatch):
         Ledger("postgresql://host/x")
 
 
+@pytest.fixture
+def impatient(monkeypatch):
+    """Let nobody wait long for a lock."""
+    monkeypatch.setattr(ledger_database, "LOCK_TIMEOUT_SECONDS", 0.02)
+
+
 def test_a_new_file_that_others_hold_is_waited_for(path, monkeypatch):
     holder = sqlite3.connect(path, isolation_level=None, check_same_thread=False)
     holder.execute("BEGIN EXCLUSIVE")
     with monkeypatch.context() as patch:  # SQLite itself waits for less
-        patch.setattr(databases, "LOCK_TIMEOUT_SECONDS", 0.02)
+        patch.setattr(ledger_database, "LOCK_TIMEOUT_SECONDS", 0.02)
         engine = open_engine(path, create=True)
     release = threading.Timer(0.2, holder.rollback)
     release.start()
@@ -242,9 +213,7 @@ def test_a_new_file_that_others_hold_is_waited_for(path, monkeypatch):
     engine.dispose()
 
 
-def test_a_new_file_that_others_never_let_go_is_refused(path, monkeypatch):
-    monkeypatch.setattr(databases, "LOCK_TIMEOUT_SECONDS", 0.02)
-    monkeypatch.setattr(ledger_database, "LOCK_TIMEOUT_SECONDS", 0.02)
+def test_a_new_file_that_others_never_let_go_is_refused(path, impatient):
     with closing(sqlite3.connect(path, isolation_level=None)) as holder:
         holder.execute("BEGIN EXCLUSIVE")
         engine = open_engine(path, create=True)
@@ -253,9 +222,8 @@ def test_a_new_file_that_others_never_let_go_is_refused(path, monkeypatch):
         engine.dispose()
 
 
-def test_a_ledger_that_another_never_lets_go_is_refused(small, path, monkeypatch):
+def test_a_ledger_that_another_never_lets_go_is_refused(small, path, impatient):
     small.create_dataset("d", TWO)
-    monkeypatch.setattr(databases, "LOCK_TIMEOUT_SECONDS", 0.02)
     with closing(sqlite3.connect(path, isolation_level=None)) as holder, Ledger(path) as other:
         holder.execute("BEGIN IMMEDIATE")
         with pytest.raises(LedgerError, match="did not let go"):

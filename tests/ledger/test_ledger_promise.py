@@ -1,20 +1,32 @@
+"""What a promise holds, and what releases cost of it."""
+
 from __future__ import annotations
 
 import json
 import math
+from fractions import Fraction
 
+import numpy as np
 import pytest
+from dp_accounting import SelfComposedDpEvent, ZCDpEvent
+from dp_accounting.pld import privacy_loss_distribution
+from dp_accounting.rdp import RdpAccountant
 from hypothesis import given
 from hypothesis import strategies as st
-from ledger_makers import concentrated, conditional, guarantee, question
-from sqlalchemy import update
+from ledger_makers import concentrated, conditional, execute, guarantee, question
 
 from sunveil.errors import LedgerConflict, ParameterError
 from sunveil.ledger import Promise
-from sunveil.ledger.ledger_database import datasets, open_engine
 from sunveil.ledger.promises import promise_text, read_promise
 from sunveil.privacy import Days, Readings, System
-from sunveil.privacy.guarantees import implies, rho_to_epsilon
+from sunveil.privacy.guarantees import (
+    NANO,
+    from_nano,
+    implies,
+    rho_to_epsilon,
+    to_nano,
+    to_nano_below,
+)
 
 UNITS = [Readings(1), Readings(7), Days(1), Days(7), System()]
 
@@ -31,41 +43,33 @@ def test_larger_units_are_charged_to_smaller_and_smaller_refused(promised, relea
             promise.cost(guarantee(0.5, released), mechanism="permute-and-flip")
 
 
-def test_a_conditional_guarantee_is_refused_unless_it_is_named():
-    with pytest.raises(ParameterError, match="conditional"):
-        Promise(System(), 2.0).cost(conditional(), mechanism="paper")
-    with pytest.raises(ParameterError, match="conditional"):
-        Promise(System(), 2.0, conditional=("other",)).cost(conditional(), mechanism="paper")
+def test_a_conditional_guarantee_is_refused_unless_it_is_named_and_costs_its_epsilon():
+    for promise in (Promise(System(), 2.0), Promise(System(), 2.0, conditional=("other",))):
+        with pytest.raises(ParameterError, match="conditional"):
+            promise.cost(conditional(), mechanism="paper")
+        assert "conditional" not in str(Promise(System(), 2.0))
     allowed = Promise(System(), 2.0, conditional=("paper",))
     assert allowed.cost(conditional(), mechanism="paper") == 10**9
-    assert "on condition" in str(allowed)
-    assert "on condition" not in str(Promise(System(), 2.0))
-
-
-def test_a_conditional_guarantee_is_never_counted_as_the_exponential_mechanism():
+    assert str(allowed).endswith("; conditional for releases by: paper")
+    # and is never counted as the exponential mechanism
     promise = Promise(System(), 10.0, 1e-6, ("exponential",))
     assert promise.cost(conditional(), mechanism="exponential") == 500_000_000
+    assert "(ε = 10, δ = 1e-06)" in str(promise)
 
 
-def test_a_release_with_a_delta_of_its_own_is_refused():
-    with pytest.raises(ParameterError, match="delta of its own"):
-        Promise(System(), 2.0, 1e-6).cost(guarantee(delta=1e-9), mechanism="gaussian")
-
-
-def test_gaussian_noise_is_refused_without_a_delta_and_costs_its_rho_with_one():
-    with pytest.raises(ParameterError, match="use Laplace noise, or promise a delta"):
-        Promise(System(), 2.0).cost(concentrated(0.01), mechanism="discrete-gaussian")
+def test_what_a_promise_cannot_count_is_refused_and_gaussian_noise_costs_its_rho():
     promise = Promise(System(), 2.0, 1e-6)
-    assert promise.cost(concentrated(0.01), mechanism="discrete-gaussian") == 10_000_000
+    noise = "discrete-gaussian"
+    for promised, released, said in (
+        (promise, guarantee(delta=1e-9), "delta of its own"),
+        (promise, concentrated(0.01, Days(1)), "release for system"),
+        (Promise(System(), 2.0), concentrated(0.01), "use Laplace noise, or promise a delta"),
+    ):
+        with pytest.raises(ParameterError, match=said):
+            promised.cost(released, mechanism=noise)
     # whatever it calls itself, ρ is what it costs
-    assert promise.cost(concentrated(0.01), mechanism="exponential") == 10_000_000
-
-
-def test_gaussian_noise_for_a_smaller_unit_is_refused():
-    with pytest.raises(ParameterError, match="release for system"):
-        Promise(System(), 2.0, 1e-6).cost(
-            concentrated(0.01, Days(1)), mechanism="discrete-gaussian"
-        )
+    for mechanism in (noise, "exponential"):
+        assert promise.cost(concentrated(0.01), mechanism=mechanism) == 10_000_000
 
 
 @pytest.mark.parametrize("delta", [0.0, 1e-6])
@@ -78,10 +82,7 @@ def test_a_promise_of_another_conversion_is_refused(where, open_ledger, delta, c
     fields = {**json.loads(text), "conversion": conversion}
     if conversion is None:
         del fields["conversion"]
-    engine = open_engine(where)
-    with engine.begin() as connection:
-        connection.execute(update(datasets).values(promise=json.dumps(fields)))
-    engine.dispose()
+    execute(where, f"UPDATE datasets SET promise = '{json.dumps(fields)}'")
     if conversion == ("tight" if delta else None):
         assert ledger.dataset("d").promise == Promise(System(), 4.0, delta)
         return
@@ -98,21 +99,18 @@ def test_what_was_spent_is_told_as_an_epsilon():
     assert 2.0 * (1 - 1e-6) < promise.spent_epsilon(promise.total) <= 2.0
 
 
-@pytest.mark.parametrize("epsilon", [0.0, -1.0, math.inf, math.nan, 1001.0])
-def test_an_epsilon_that_is_no_promise_is_refused(epsilon):
-    with pytest.raises(ParameterError, match="a promise's epsilon"):
-        Promise(System(), epsilon)
-
-
-@pytest.mark.parametrize("delta", [-1e-9, 1e-16, 0.02, math.nan])
-def test_a_delta_that_is_no_promise_is_refused(delta):
-    with pytest.raises(ParameterError, match="a promise's delta"):
-        Promise(System(), 1.0, delta)
-
-
-def test_a_promise_that_holds_nothing_is_refused():
-    with pytest.raises(ParameterError, match="too small"):
-        Promise(System(), 1e-10)
+@pytest.mark.parametrize(
+    ("epsilon", "delta", "said"),
+    [
+        *[(epsilon, 0.0, "a promise's epsilon") for epsilon in (0.0, -1.0, math.inf, math.nan)],
+        (1001.0, 0.0, "a promise's epsilon"),
+        *[(1.0, delta, "a promise's delta") for delta in (-1e-9, 1e-16, 0.02, math.nan)],
+        (1e-10, 0.0, "too small"),
+    ],
+)
+def test_what_is_no_promise_is_refused(epsilon, delta, said):
+    with pytest.raises(ParameterError, match=said):
+        Promise(System(), epsilon, delta)
 
 
 @given(
@@ -125,3 +123,79 @@ def test_a_promise_survives_being_written(unit, epsilon, delta, names):
     promise = Promise(unit, epsilon, delta, tuple(names))
     assert read_promise(promise_text(promise)) == promise
     assert promise.measure == ("epsilon" if delta == 0.0 else "rho")
+
+
+EPSILONS = st.floats(1e-4, 50.0)
+DELTAS = st.floats(1e-15, 1e-2)
+
+
+@given(st.lists(EPSILONS, min_size=1, max_size=30))
+def test_whole_numbers_never_count_less_than_was_spent(amounts):
+    spent = sum(Fraction(repr(amount)) for amount in amounts)
+    counted = Fraction(sum(to_nano(amount) for amount in amounts), NANO)
+    assert spent <= counted < spent + Fraction(len(amounts), NANO)
+
+
+@given(EPSILONS, st.fractions(0, 100), st.integers(0, 10**12))
+def test_costs_are_rounded_up_promises_down_and_whole_numbers_stay(amount, fraction, whole):
+    assert Fraction(to_nano_below(amount), NANO) <= Fraction(repr(amount))
+    assert 0 <= to_nano(amount) - to_nano_below(amount) <= 1
+    assert Fraction(to_nano(fraction) - 1, NANO) < fraction <= Fraction(to_nano(fraction), NANO)
+    assert to_nano(from_nano(whole)) == whole == to_nano_below(from_nano(whole))
+
+
+def test_a_tenth_is_a_tenth_whoever_made_it_and_whole_numbers_of_numpy_do_not_wrap():
+    assert to_nano(0.1) == to_nano_below(0.1) == to_nano(np.float64(0.1)) == 10**8
+    assert sum(to_nano(0.1) for _ in range(10)) == to_nano_below(1.0)
+    for amount in (np.uint8(200), np.int32(3), np.uint64(20_000_000_000)):
+        assert to_nano(amount) == int(amount) * 10**9
+
+
+@pytest.mark.parametrize("amount", [math.nan, math.inf, -1e-9, Fraction(-1, 3)])
+def test_what_is_no_amount_is_refused(amount):
+    with pytest.raises(ParameterError, match="an amount of privacy loss must"):
+        to_nano(amount)
+
+
+@given(EPSILONS)
+def test_the_cost_in_rho_is_rounded_up_from_the_exact_one(epsilon):
+    promise = Promise(System(), 100.0, 1e-6)
+    square = Fraction(repr(epsilon)) ** 2
+    for mechanism, share in (("exponential", 8), ("permute-and-flip", 2)):
+        cost = promise.cost(guarantee(epsilon), mechanism=mechanism)
+        assert 0 <= Fraction(cost, NANO) - square / share < Fraction(1, NANO)
+
+
+@pytest.mark.parametrize("epsilon", [0.02, 0.1, 0.5, 1.0])
+@pytest.mark.parametrize("delta", [1e-9, 1e-6, 1e-3])
+def test_many_exponential_releases_cost_no_less_than_dp_accounting_says(epsilon, delta):
+    promise = Promise(System(), 4.0, delta)
+    cost = promise.cost(guarantee(epsilon), mechanism="exponential")
+    count = promise.total // cost
+    assert count >= 1
+    ours = rho_to_epsilon(from_nano(count * cost), delta)
+    assert ours <= promise.epsilon
+    assert ours <= count * epsilon or count < 4.0 / epsilon + 1
+
+    event = SelfComposedDpEvent(ZCDpEvent(epsilon**2 / 8.0), int(count))
+    theirs = RdpAccountant().compose(event).get_epsilon(delta)
+    assert theirs <= ours * 1.02
+    # its orders are coarse, but it is the same conversion
+    assert theirs >= ours * (1.0 - 1e-6)
+
+
+@pytest.mark.parametrize("share", [0.25, 0.5, 0.75])
+def test_the_worst_exponential_mechanisms_lose_no_more_together_than_was_counted(share):
+    epsilon, count, delta = 0.5, 60, 1e-6
+    # two outcomes, whose losses are a range of epsilon apart
+    high, low = share * epsilon, (share - 1.0) * epsilon
+    p = math.expm1(-low) / (math.exp(-low) - math.exp(-high))
+    here = {0: math.log(p), 1: math.log1p(-p)}
+    there = {0: here[0] - high, 1: here[1] - low}
+    one = privacy_loss_distribution.from_two_probability_mass_functions(
+        here, there, value_discretization_interval=1e-4
+    )
+    lost = one.self_compose(count).get_epsilon_for_delta(delta)
+    cost = Promise(System(), 100.0, delta).cost(guarantee(epsilon), mechanism="exponential")
+    assert 0.5 * rho_to_epsilon(from_nano(count * cost), delta) < lost
+    assert lost <= rho_to_epsilon(from_nano(count * cost), delta)

@@ -1,3 +1,5 @@
+"""Many processes charge one ledger, and are killed at any instant."""
+
 from __future__ import annotations
 
 import json
@@ -13,7 +15,7 @@ from ledger_makers import question
 from sunveil.ledger import Promise
 from sunveil.privacy import System
 
-RACER = Path(__file__).with_name("racing_asker.py")
+CHILDREN = Path(__file__).with_name("ledger_children.py")
 # More budgets than these would let nearly all of the processes have what they ask for.
 PROCESSES, BUDGETS = 6, 4
 # What each of the processes charges, in turn: None is the fleet.
@@ -38,7 +40,7 @@ def allowed(granted: list[str | None], budget: int) -> bool:
 def racing(where: str, processes: int) -> subprocess.Popen[str]:
     """Start processes that race, which say that they are ready."""
     return subprocess.Popen(
-        [sys.executable, RACER, where, str(processes)],
+        [sys.executable, CHILDREN, "racing", where, str(processes)],
         stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,
         text=True,
@@ -80,14 +82,6 @@ def one_round(ledger, racers, number):
     assert verdict.charges == verdict.answered == len(granted)
 
 
-@pytest.mark.parametrize("where", ["sqlite", "postgresql"], indirect=True)
-def test_processes_that_make_one_ledger_at_once_all_open_it(where):
-    with racing(where, 4) as racers:
-        assert json.loads(racers.stdout.readline()) == ["ready"] * 4
-        racers.stdin.close()
-    assert racers.returncode == 0
-
-
 def test_a_verification_amid_charges_sees_one_instant(where, open_ledger):
     ledger, other = open_ledger(where), open_ledger(where)
     ledger.create_dataset("d", Promise(System(), 100.0))
@@ -106,3 +100,33 @@ def test_a_verification_amid_charges_sees_one_instant(where, open_ledger):
     worker.join()
     assert [verdict.faults for verdict in found if not verdict.holds] == []
     assert found[-1].entries > found[0].entries
+
+
+@pytest.mark.parametrize(
+    ("where", "rounds"), [("sqlite", 40), ("postgresql", 20)], indirect=["where"]
+)
+def test_a_kill_at_any_instant_leaves_no_answer_without_a_charge(
+    where, rounds, open_ledger, tmp_path
+):
+    ledger = open_ledger(where)
+    ledger.create_dataset("d", Promise(System(), 100.0))
+    ledger.close()
+    seen = tmp_path / "seen"
+    done = subprocess.run(
+        [sys.executable, CHILDREN, "killed", where, seen, str(rounds)],
+        capture_output=True,
+        text=True,
+    )
+    assert (done.returncode, done.stderr) == (0, "")
+    assert int(done.stdout) == 3 * rounds
+
+    verdict = ledger.verify("d")
+    assert verdict.holds, verdict.faults
+    facts = [(entry.kind, entry.facts()) for entry in ledger.entries("d")]
+    charged = {body["question"] for kind, body in facts if kind == "charge"}
+    kept = {body["question"] for kind, body in facts if kind == "answer"}
+    got_out = set(seen.read_text().split())
+    assert kept <= got_out <= charged
+    # the kills did fall between the steps
+    assert len(kept) < len(charged)
+    assert (verdict.charges, verdict.answered) == (len(charged), len(kept))

@@ -9,7 +9,7 @@ import pandas as pd
 import pytest
 
 from sunveil.errors import MeterError
-from sunveil.meters import read_meters
+from sunveil.meters import Record, read_meters
 
 FACTORS = {"W": 1000.0, "kW": 1.0, "Wh": 1000.0, "kWh": 1.0}
 
@@ -48,6 +48,12 @@ def refusal(path: Path, **options: object) -> str:
     message = str(caught.value)
     assert "\n" not in message
     return message
+
+
+def note_with(record: Record, words: str) -> str:
+    """Return the one note that holds some words."""
+    (note,) = [note for note in record.notes if words in note]
+    return note
 
 
 def assert_no_reading_told(message: str, power: pd.Series) -> None:

@@ -112,55 +112,43 @@ def test_stamps_with_and_without_offset_in_one_file_are_refused(tmp_path):
     assert "without a UTC offset at rows 5 to 485 (6 of them)" in refusal(path)
 
 
-@pytest.mark.parametrize(
-    ("text", "name"),
-    [
-        ("utc", "UTC"),
-        ("Z", "UTC"),
-        ("+00:00", "UTC"),
-        ("-07:00", "UTC-07:00"),
-        ("UTC-7", "UTC-07:00"),
-        ("GMT+0530", "UTC+05:30"),
-        ("Etc/GMT+7", "Etc/GMT+7"),
-    ],
-)
-def test_a_timezone_may_be_written_in_many_ways(tmp_path, text, name):
-    (record,) = read_meters(write_csv(tmp_path / "a.csv", sunny()), timezone=text)
-    assert record.timezone == name
+NAMES = {
+    "UTC": ("utc", "Z", "+00:00"),
+    "UTC-07:00": ("-07:00", "UTC-7"),
+    "UTC+05:30": ["GMT+0530"],
+    "Etc/GMT+7": ["Etc/GMT+7"],
+}
 
 
-@pytest.mark.parametrize(
-    "text", ["Mars/Olympus", "+25:00", "America", "", "../etc/passwd", "-07:75"]
-)
-def test_a_timezone_that_is_none_is_refused(text):
-    with pytest.raises(ParameterError, match="timezone"):
-        MeterOptions(timezone=text)
+@pytest.mark.parametrize(("name", "texts"), NAMES.items())
+def test_a_timezone_may_be_written_in_many_ways(tmp_path, name, texts):
+    path = write_csv(tmp_path / "a.csv", sunny())
+    for text in texts:
+        (record,) = read_meters(path, timezone=text)
+        assert record.timezone == name
 
 
-@pytest.mark.parametrize(
-    ("field", "value"),
-    [
-        ("power_unit", "horsepower"),
-        ("label", "centre"),
-        ("duplicates", "max"),
-        ("unit_switch", "yes"),
-    ],
-)
-def test_an_option_out_of_its_range_is_refused(field, value):
-    with pytest.raises(ParameterError, match=field):
-        MeterOptions(**{field: value})
+WRONG = {
+    "timezone": ("Mars/Olympus", "+25:00", "America", "", "../etc/passwd", "-07:75"),
+    "power_unit": ["horsepower"],
+    "label": ["centre"],
+    "duplicates": ["max"],
+    "unit_switch": ["yes"],
+    "cleaning": ["some"],
+}
 
 
-@pytest.mark.parametrize(
-    ("minutes", "label"),
-    [
-        (1, Label.MIDDLE),
-        (15, Label.MIDDLE),
-        (20, Label.MIDDLE),
-        (30, Label.START),
-        (60, Label.START),
-    ],
-)
+@pytest.mark.parametrize(("field", "values"), WRONG.items())
+def test_an_option_out_of_its_range_is_refused(field, values):
+    for value in values:
+        with pytest.raises(ParameterError, match=field):
+            MeterOptions(**{field: value})
+
+
+LABELS = {**dict.fromkeys((1, 15, 20), Label.MIDDLE), **dict.fromkeys((30, 60), Label.START)}
+
+
+@pytest.mark.parametrize(("minutes", "label"), LABELS.items())
 def test_an_undeclared_label_is_the_middle_below_half_an_hour_and_else_the_start(
     tmp_path, minutes, label
 ):

@@ -9,7 +9,6 @@ import pandas as pd
 import pytest
 from meter_makers import assert_no_reading_told, refusal, sunny, write_csv
 
-import sunveil.meters
 from sunveil.errors import MeterError, ParameterError
 from sunveil.meters import MeterOptions, from_pandas, read_meters, records_from_frame
 
@@ -67,16 +66,6 @@ def test_a_missing_file_is_named(tmp_path):
 def test_a_folder_without_meters_is_refused(tmp_path):
     (tmp_path / "readme.md").write_text("nothing here")
     assert "has no meter files" in refusal(tmp_path)
-
-
-def test_a_system_in_two_files_is_joined(tmp_path):
-    power = sunny()
-    half = len(power) // 2
-    later = power.iloc[half:].tz_localize(None).rename_axis("time").reset_index()
-    later.to_parquet(tmp_path / "a.parquet")
-    write_csv(tmp_path / "a.csv", power.iloc[:half])
-    (record,) = read_meters(tmp_path, timezone="UTC", label="start")
-    assert (record.power_kw == power.to_numpy()).all()
 
 
 def test_a_link_to_nowhere_is_refused(tmp_path):
@@ -243,13 +232,6 @@ def test_a_frame_without_readings_or_times_is_refused():
         records_from_frame(pd.DataFrame())
     with pytest.raises(MeterError, match="no times that can be read"):
         records_from_frame(pd.DataFrame({"time": ["x"], "power_kw": [1.0]}))
-
-
-def test_all_that_is_exported_is_there():
-    assert all(hasattr(sunveil.meters, name) for name in sunveil.meters.__all__)
-    assert {"Record", "Label", "read_meters", "from_pandas", "MeterOptions"} <= set(
-        sunveil.meters.__all__
-    )
 
 
 def test_reasons_name_parameters_in_words(tmp_path):

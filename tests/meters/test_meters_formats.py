@@ -5,10 +5,9 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from formats.catalogue import WRITERS, sample
-from formats.compare import assert_right, assert_says_nothing
-from formats.sample import FormatSample
-from formats.series import CAPACITY_KW, TILT, KnownPlant
+from formats.catalogue import EVERY, sample
+from formats.plant import CAPACITY_KW, TILT, KnownPlant
+from formats.sample import FormatSample, assert_right, assert_says_nothing
 
 import sunveil
 from sunveil.errors import MeterError
@@ -16,7 +15,7 @@ from sunveil.meters import Record, read_meters
 
 DAYS = 12
 # What readings alone tell apart: nothing that a release may look at.
-TOLD_BY_READINGS = ("registers-", "numbers-", "net-signed")
+TOLD_BY_READINGS = ("registers-", "numbers-", "net-signed", "dsmr")
 
 
 def write(folder: Path, made: FormatSample) -> Path:
@@ -34,7 +33,7 @@ def attempt(folder: Path, made: FormatSample, **options: object) -> list[Record]
         return str(error)
 
 
-@pytest.mark.parametrize("name", WRITERS)
+@pytest.mark.parametrize("name", EVERY)
 def test_a_sample_is_read_right_or_refused_with_a_way_out(name, tmp_path):
     made = sample(name, DAYS)
     found = attempt(tmp_path, made, **made.options)
@@ -51,7 +50,7 @@ def test_a_sample_is_read_right_or_refused_with_a_way_out(name, tmp_path):
         assert not [secret for secret in made.secrets if secret in note]
 
 
-@pytest.mark.parametrize("name", WRITERS)
+@pytest.mark.parametrize("name", EVERY)
 def test_a_declared_sample_is_read_for_a_release_and_no_other(name, tmp_path):
     made = sample(name, DAYS)
     declared = made.options if made.schema is None else made.schema
@@ -62,9 +61,7 @@ def test_a_declared_sample_is_read_for_a_release_and_no_other(name, tmp_path):
         assert_right(made, found, declared="label" in declared)
 
 
-@pytest.mark.parametrize(
-    "name", [name for name in WRITERS if not name.startswith(TOLD_BY_READINGS)]
-)
+@pytest.mark.parametrize("name", [name for name in EVERY if not name.startswith(TOLD_BY_READINGS)])
 def test_without_a_schema_a_release_takes_what_the_file_says_or_refuses(name, tmp_path):
     made = sample(name, DAYS)
     found = attempt(tmp_path, made, **made.options, cleaning="each")
@@ -87,7 +84,7 @@ def test_without_a_schema_a_release_takes_what_the_file_says_or_refuses(name, tm
 @pytest.mark.parametrize("cleaning", ["record", "each"])
 def test_a_mistaken_option_is_answered_without_the_file_s_secrets(mistake, cleaning, tmp_path):
     """What stands above a table is not its header, however many lines one is told to skip."""
-    for name in WRITERS:
+    for name in EVERY:
         made = sample(name, 2)
         if made.secrets:
             attempt(tmp_path, made, **{**made.options, **mistake, "cleaning": cleaning})

@@ -1,3 +1,5 @@
+"""Records, and all that readings may come in."""
+
 from __future__ import annotations
 
 import datetime as dt
@@ -10,8 +12,8 @@ import pyarrow as pa
 import pytest
 import pytz
 
-from sunveil.errors import ParameterError
-from sunveil.meters import MeterOptions, Record
+from sunveil.errors import MeterError, ParameterError
+from sunveil.meters import Label, MeterOptions, Record
 from sunveil.meters.dataframes import frame_of, record_of, series_of
 
 INDEX = pd.date_range("2024-06-01", periods=288, freq="30min", tz="UTC", name="time")
@@ -118,3 +120,38 @@ def test_a_frame_that_speaks_arrow_is_taken_as_pandas():
     with pytest.raises(ParameterError, match="one series goes to infer"):
         frame_of(pl.Series([1.0]))
     assert series_of(POWER) is POWER
+
+
+def record(**changes):
+    """Return a small record, with some of its fields changed."""
+    times = np.arange("2016-07-01T10:00", "2016-07-01T11:00", 15, dtype="M8[m]").astype("M8[s]")
+    fields = {
+        "system_id": "a",
+        "times": times,
+        "power_kw": np.array([1.0, 2.0, 3.0, 4.0]),
+        "interval_minutes": 15.0,
+    }
+    return Record(**(fields | changes))
+
+
+@pytest.mark.parametrize(
+    ("changes", "words"),
+    [
+        ({"power_kw": np.ones(3)}, "unequal number"),
+        ({"times": np.array([], dtype="M8[s]"), "power_kw": np.ones(0)}, "no readings"),
+        ({"power_kw": np.array([1.0, np.nan, 1.0, 1.0])}, "not finite"),
+        ({"interval_minutes": 0.5}, "1 to 60 minutes"),
+        ({"interval_minutes": 90.0}, "1 to 60 minutes"),
+        ({"times": np.full(4, np.datetime64("2016-07-01", "s"))}, "do not increase"),
+    ],
+)
+def test_a_record_that_is_none_is_refused(changes, words):
+    with pytest.raises(MeterError, match=words):
+        record(**changes)
+
+
+def test_a_record_shows_its_middles_and_its_series():
+    made = record()
+    assert made.middles[0] == np.datetime64("2016-07-01T10:07:30")
+    assert made.to_series().loc["2016-07-01 10:15Z"] == 2.0
+    assert [label.fraction for label in Label] == [0.0, 0.5, 1.0]

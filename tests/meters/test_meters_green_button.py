@@ -4,61 +4,25 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from formats.feeds import (
+    FORWARD,
+    NET,
+    REVERSE,
+    TOTAL,
+    block,
+    entry,
+    feed,
+    meter_reading,
+    reading_type,
+)
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from meter_makers import refusal, sunny
 
 from sunveil.meters import read_meters
 
-FORWARD, NET, REVERSE, TOTAL = 1, 4, 19, 20
-BASE = "https://utility.example/espi/1_1/resource"
 
-
-def entry(content, *, own, up="", related=()):
-    links = "".join(f'<link rel="related" href="{BASE}{href}"/>' for href in related)
-    return (
-        f'<entry><link rel="self" href="{BASE}{own}"/><link rel="up" href="{BASE}{up}"/>{links}'
-        f"<content>{content}</content></entry>"
-    )
-
-
-def reading_type(number, flow, **fields):
-    fields = {"flowDirection": flow, "powerOfTenMultiplier": 0, "uom": 72} | fields
-    cells = "".join(
-        f"<espi:{name}>{value}</espi:{name}>" for name, value in fields.items() if value is not None
-    )
-    return entry(f"<espi:ReadingType>{cells}</espi:ReadingType>", own=f"/ReadingType/{number}")
-
-
-def block(meter, number, starts, durations, values):
-    readings = "".join(
-        f"<espi:IntervalReading><espi:timePeriod><espi:duration>{length}</espi:duration>"
-        f"<espi:start>{start}</espi:start></espi:timePeriod><espi:value>{value}</espi:value>"
-        "</espi:IntervalReading>"
-        for start, length, value in zip(starts, durations, values, strict=True)
-    )
-    up = f"/MeterReading/{meter}/IntervalBlock"
-    return entry(
-        f"<espi:IntervalBlock>{readings}</espi:IntervalBlock>", own=f"{up}/{number}", up=up
-    )
-
-
-def meter_reading(meter, kind):
-    return entry(
-        "<espi:MeterReading/>",
-        own=f"/MeterReading/{meter}",
-        related=(f"/MeterReading/{meter}/IntervalBlock", f"/ReadingType/{kind}"),
-    )
-
-
-def feed(*entries):
-    return (
-        '<?xml version="1.0" encoding="UTF-8"?><feed xmlns="http://www.w3.org/2005/Atom"'
-        f' xmlns:espi="http://naesb.org/espi">{"".join(entries)}</feed>'
-    )
-
-
-def blocks(power, meter=1, *, per_hour=4, uom=72, multiplier=0, days=6):
+def blocks(power, meter=1, *, per_hour=4, uom=72, multiplier=0, days=6, point=""):
     """Return one interval block per day."""
     starts = power.index.tz_localize(None).to_numpy().astype("M8[s]").astype(np.int64)
     scale = 1000.0 / (per_hour if uom == 72 else 1) / 10.0**multiplier
@@ -66,7 +30,7 @@ def blocks(power, meter=1, *, per_hour=4, uom=72, multiplier=0, days=6):
     parts = zip(np.split(starts, days), np.split(counts, days), strict=True)
     length = 3600 // per_hour
     return [
-        block(meter, number, times, [length] * len(times), values)
+        block(meter, number, zip(times, [length] * len(times), values, strict=True), point)
         for number, (times, values) in enumerate(parts)
     ]
 
@@ -139,18 +103,15 @@ def home(power):
 
 
 def both_flows(path, given, taken, *, points=("", "")):
-    """Write a feed of what is received from a customer and what is delivered."""
-    first, second = (f"{point}/MeterReading/" for point in points)
-    text = feed(
-        meter_reading(1, "in"),
-        meter_reading(2, "out"),
-        reading_type("in", FORWARD),
-        reading_type("out", REVERSE),
-        *blocks(taken, 1),
-        *blocks(given, 2),
+    """Write a feed of what is delivered to a customer and what is received, by usage points."""
+    path.write_text(
+        feed(
+            *(meter_reading(meter, meter, point) for meter, point in enumerate(points, 1)),
+            *(reading_type(1, FORWARD), reading_type(2, REVERSE)),
+            *blocks(taken, 1, point=points[0]),
+            *blocks(given, 2, point=points[1]),
+        )
     )
-    text = text.replace(f"{BASE}/MeterReading/1", f"{BASE}{first}1")
-    path.write_text(text.replace(f"{BASE}/MeterReading/2", f"{BASE}{second}2"))
     return path
 
 
@@ -233,14 +194,14 @@ OUTSIDE = (
         ("<feed><entry>", "not well-formed XML"),
         ("<html><body>log in first</body></html>", "without interval blocks"),
         (feed(*blocks(sunny())), "no ReadingType"),
-        (feed(reading_type(1, REVERSE), block(1, 1, [], [], [])), "without readings"),
+        (feed(reading_type(1, REVERSE), block(1, 1, [])), "without readings"),
         (
-            feed(reading_type(1, REVERSE), block(1, 1, [900, "soon"], [900, 900], [5, 5])),
+            feed(reading_type(1, REVERSE), block(1, 1, [(900, 900, 5), ("soon", 900, 5)])),
             "at row 2",
         ),
         (
             feed(
-                reading_type(1, REVERSE), block(1, 1, [0, 900, 1800], [900, 900, 3600], [5, 5, 5])
+                reading_type(1, REVERSE), block(1, 1, [(0, 900, 5), (900, 900, 5), (1800, 3600, 5)])
             ),
             "different lengths, at row 3",
         ),

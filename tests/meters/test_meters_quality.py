@@ -2,28 +2,96 @@
 
 from __future__ import annotations
 
+import re
+
 import numpy as np
 import pandas as pd
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from meter_makers import assert_no_reading_told, refusal, sunny, write_csv
+from meter_makers import assert_no_reading_told, note_with, refusal, sunny, write_csv
 
 from sunveil.errors import MeterError
 from sunveil.meters import from_pandas, read_meters
 
+MENDED = {
+    "rows out of order": (6, lambda power: power.sample(frac=1.0, random_state=3), ".*sorted"),
+    "rows repeated": (
+        *(6, lambda power: pd.concat([power.iloc[:60], power.iloc[40:]])),
+        "20 readings repeated",
+    ),
+    "noise repeated at night": (
+        *(6, lambda power: pd.concat([power, power.iloc[:4] - 0.001])),
+        "4 readings repeated",
+    ),
+    "strays off the grid": (
+        10,
+        lambda power: pd.concat(
+            [power, pd.Series(1.0, index=power.index[[50, 150]] + pd.Timedelta("7min"))]
+        ),
+        "2 readings.* off the even spacing",
+    ),
+    "consumption at night": (
+        *(10, lambda power: power.where(power > 0.0, -0.1)),
+        r"410 readings.* \(night consumption",
+    ),
+}
 
-def note_with(record, words):
-    """Return the one note that holds some words."""
-    (note,) = [note for note in record.notes if words in note]
-    return note
 
-
-def test_a_clean_record_has_no_notes():
-    power = sunny(30)
-    record = from_pandas(power)
-    assert record.notes == ()
+@pytest.mark.parametrize("fault", MENDED)
+def test_a_fault_is_mended_and_noted(fault):
+    days, spoil, note = MENDED[fault]
+    power = sunny(days)
+    record = from_pandas(spoil(power))
     assert (record.power_kw == power.to_numpy()).all()
+    assert sum(re.match(note, each) is not None for each in record.notes) == 1
+
+
+def with_part(begin, end, values):
+    """Return a month of which a part has other readings."""
+    power = sunny(30)
+    power.iloc[begin:end] = values(power.iloc[begin:end])
+    return power
+
+
+FAULTLESS = {
+    "a clean record": lambda: sunny(30),
+    "a clipping inverter": lambda: sunny(10).clip(upper=1.0),
+    "constant nights": lambda: sunny(10).clip(lower=0.01),
+    "a dark week": lambda: with_part(960, 1632, lambda part: part * 0.01),
+    "an outage at standby power": lambda: with_part(
+        960, 1920, lambda part: np.random.default_rng(1).uniform(0.003, 0.004, len(part))
+    ),
+}
+
+
+@pytest.mark.parametrize("record", FAULTLESS)
+def test_what_is_no_fault_is_not_noted(record):
+    power = FAULTLESS[record]()
+    found = from_pandas(power)
+    assert not found.notes
+    assert (found.power_kw == power.to_numpy()).all()
+
+
+def every(step):
+    index = pd.date_range("2016-07-01", periods=500, freq=step, tz="UTC")
+    return pd.Series(np.arange(500.0) % 7, index=index)
+
+
+@pytest.mark.parametrize(
+    ("power", "options", "words"),
+    [
+        (every("20s"), {}, "less than a minute"),
+        (every("1D"), {}, "an hour apart"),
+        (sunny(10).cumsum(), {"power_unit": "kW"}, "option `power_unit` to kWh"),
+        (sunny() * 0.0, {}, "only zeros"),
+        (sunny().iloc[50:51], {}, "fewer than two times"),
+        (-sunny(10), {}, "option `negate`"),
+    ],
+)
+def test_a_record_that_cannot_be_used_is_refused(power, options, words):
+    with pytest.raises(MeterError, match=words):
+        from_pandas(power, **options)
 
 
 def test_gaps_are_left_out_and_noted_with_their_share():
@@ -42,20 +110,6 @@ def test_empty_readings_are_left_out_and_noted(tmp_path):
     (record,) = read_meters(path, timezone="UTC")
     assert len(record.times) == 950
     assert note_with(record, "empty") == "12 empty readings left out."
-
-
-def test_rows_out_of_order_are_sorted():
-    power = sunny()
-    record = from_pandas(power.sample(frac=1.0, random_state=3))
-    assert (record.power_kw == power.to_numpy()).all()
-    assert "sorted" in note_with(record, "sorted")
-
-
-def test_exact_duplicates_are_dropped_and_noted():
-    power = sunny()
-    record = from_pandas(pd.concat([power.iloc[:60], power.iloc[40:]]))
-    assert (record.power_kw == power.to_numpy()).all()
-    assert note_with(record, "repeated").startswith("20 readings repeated")
 
 
 def test_different_readings_for_one_time_are_refused_with_their_rows(tmp_path):
@@ -78,12 +132,6 @@ def test_different_readings_for_one_time_are_settled_as_told(policy, added):
     assert policy in note_with(record, "different readings")
 
 
-def test_duplicates_of_night_noise_are_no_conflict():
-    power = sunny()
-    record = from_pandas(pd.concat([power, power.iloc[:4] - 0.001]))
-    assert (record.power_kw == power.to_numpy()).all()
-
-
 @settings(max_examples=25, deadline=None)
 @given(seed=st.integers(0, 1000), minutes=st.sampled_from([1, 5, 15, 60]))
 def test_stamps_that_waver_by_seconds_are_brought_to_the_grid(seed, minutes):
@@ -100,14 +148,6 @@ def test_a_grid_off_the_hour_is_kept():
     power = sunny()
     record = from_pandas(power.shift(freq="1min"), label="start")
     assert (record.times == power.shift(freq="1min").index.tz_localize(None).to_numpy()).all()
-
-
-def test_a_few_strays_off_the_grid_are_left_out():
-    power = sunny(10)
-    stray = pd.Series(1.0, index=power.index[[50, 150]] + pd.Timedelta("7min"))
-    record = from_pandas(pd.concat([power, stray]))
-    assert (record.power_kw == power.to_numpy()).all()
-    assert note_with(record, "off the even spacing").startswith("2 readings")
 
 
 @pytest.mark.parametrize(
@@ -132,15 +172,6 @@ def test_many_readings_off_the_grid_are_refused_with_the_rows(tmp_path):
     mixed = pd.concat([power, stray]).sort_index()
     message = refusal(write_csv(tmp_path / "a.csv", mixed), timezone="UTC")
     assert "at rows 302 to 380 (40 of them)" in message
-
-
-@pytest.mark.parametrize(
-    ("step", "words"), [("20s", "less than a minute"), ("1D", "an hour apart")]
-)
-def test_readings_too_near_or_too_far_apart_are_refused(step, words):
-    index = pd.date_range("2016-07-01", periods=500, freq=step, tz="UTC")
-    with pytest.raises(MeterError, match=words):
-        from_pandas(pd.Series(np.arange(500.0) % 7, index=index))
 
 
 def test_impossible_spikes_are_left_out():
@@ -190,19 +221,6 @@ def test_a_unit_that_switches_twice_is_repaired():
     np.testing.assert_allclose(record.power_kw, true.to_numpy(), rtol=1e-9)
 
 
-def test_an_outage_at_standby_power_is_no_switch_of_unit():
-    power = sunny(30)
-    rng = np.random.default_rng(1)
-    power.iloc[960:1920] = rng.uniform(0.003, 0.004, 960)
-    assert not any("unit" in note for note in from_pandas(power).notes)
-
-
-def test_a_dark_week_is_no_switch_of_unit():
-    power = sunny(30)
-    power.iloc[960:1632] *= 0.01
-    assert from_pandas(power).notes == ()
-
-
 def test_a_stuck_value_is_left_out_with_its_times():
     power = sunny(10)
     power.iloc[40:80] = 1.234
@@ -212,16 +230,6 @@ def test_a_stuck_value_is_left_out_with_its_times():
     assert "40 readings stuck at one value in 1 stretch" in note
     assert "2016-07-01 10:00 UTC and 2016-07-01 19:45 UTC" in note
     assert "1.234" not in note
-
-
-def test_a_clipping_inverter_is_not_stuck():
-    power = sunny(10).clip(upper=1.0)
-    assert from_pandas(power).notes == ()
-
-
-def test_constant_nights_are_not_stuck():
-    power = sunny(10)
-    assert from_pandas(power.where(power > 0.0, 0.01)).notes == ()
 
 
 @pytest.mark.parametrize("daily", [False, True])
@@ -245,21 +253,6 @@ def test_a_register_is_no_register_for_a_release_unless_it_is_declared():
     declared = from_pandas(counts, power_unit="kWh", cleaning="each", register="cumulative")
     assert declared.differenced
     assert declared.power_kw.max() < 20.0
-
-
-def test_a_register_that_is_said_to_be_power_is_refused():
-    with pytest.raises(MeterError, match="option `power_unit` to kWh"):
-        from_pandas(sunny(10).cumsum(), power_unit="kW")
-
-
-def test_only_zeros_are_refused():
-    with pytest.raises(MeterError, match="only zeros"):
-        from_pandas(sunny() * 0.0)
-
-
-def test_one_reading_is_refused():
-    with pytest.raises(MeterError, match="fewer than two times"):
-        from_pandas(sunny().iloc[50:51])
 
 
 @settings(max_examples=40, deadline=None)
@@ -291,3 +284,170 @@ def test_whole_numbers_under_a_header_of_kilowatts_are_asked_about(tmp_path):
         assert record.unit_known is sure
         (declared,) = read_meters(path, timezone="UTC", power_unit="kW")
         assert declared.unit_known
+
+
+def household(power):
+    """Return what a home uses at the times of a series. [kW]"""
+    rng = np.random.default_rng(3)
+    evening = np.isin(power.index.hour, (18, 19, 20, 21))
+    return 0.2 + rng.exponential(0.3, len(power)) + 0.8 * evening
+
+
+def wavering(power):
+    """Return a load of much that hardly changes. [kW]"""
+    return 0.7 + 0.001 * np.random.default_rng(3).random(len(power))
+
+
+def starts_of(power):
+    return power.index.tz_localize(None).to_numpy().astype("M8[s]")
+
+
+@pytest.mark.parametrize("load", [household, wavering, lambda power: 1.0])
+@pytest.mark.parametrize("sign", [1.0, -1.0])
+def test_a_net_meter_is_seen_and_read_as_it_is(load, sign):
+    """Whichever sign it counts generation with: a home takes power at night."""
+    power = sunny(10)
+    net = power - load(power)
+    record = from_pandas(sign * net)
+    assert record.net is True
+    assert "as a net meter does: taken for one." in note_with(record, "at night on most days")
+    assert any("the sign of all readings was turned" in note for note in record.notes) == (sign < 0)
+    np.testing.assert_array_equal(record.power_kw, net.to_numpy())
+
+
+def test_a_net_meter_that_is_said_to_be_one_is_read_with_either_sign():
+    net = sunny(10) - household(sunny(10))
+    for cleaning in ("record", "each"):
+        for power, options in ((net, {}), (-net, {"negate": True})):
+            record = from_pandas(power, net=True, cleaning=cleaning, **options)
+            np.testing.assert_array_equal(record.power_kw, net.to_numpy())
+            assert record.net
+    assert from_pandas(-net, net=True).power_kw.max() == net.max()
+    # a release takes the sign that is declared, and no curator is contradicted
+    assert (
+        from_pandas(-net, net=True, cleaning="each", power_unit="kW").power_kw.min() == -net.max()
+    )
+    assert from_pandas(net, net=True, negate=True).power_kw.min() == -net.max()
+
+
+def test_a_meter_of_what_is_given_to_the_grid_alone_stays_as_it_is():
+    export = (sunny(10) - household(sunny(10))).clip(lower=0.0)
+    record = from_pandas(export, net=True)
+    assert record.net
+    np.testing.assert_array_equal(record.power_kw, export.to_numpy())
+    assert not from_pandas(export).net
+    with pytest.raises(MeterError, match="export_column"):
+        from_pandas(export * 0.0 + household(export), net=True)
+
+
+def test_a_load_far_above_what_is_given_to_the_grid_is_no_spike_and_no_other_unit():
+    net = 0.2 * sunny(30) - household(sunny(30))
+    net.iloc[48 : 15 * 96 : 480] = -12.0
+    net.iloc[15 * 96 :] -= 0.7
+    record = from_pandas(net, net=True)
+    np.testing.assert_array_equal(record.power_kw, net.to_numpy())
+
+
+def test_a_net_meter_of_which_a_few_readings_are_missing_is_one_still():
+    power = sunny(30) - household(sunny(30))
+    power.iloc[100:400] = -99.0
+    assert from_pandas(power).net
+
+
+def test_a_large_night_consumption_that_hardly_changes_is_no_household():
+    power = sunny(30)
+    tare = 0.3 + 0.0005 * np.random.default_rng(1).random(len(power))
+    record = from_pandas(power.where(power > 0.0, -tare), label="start")
+    assert not record.net
+    night = (power.index.hour < 4).astype(bool)
+    assert (record.power_kw[np.isin(record.times, starts_of(power)[night])] == 0.0).all()
+
+
+def test_a_stretch_with_its_sign_turned_costs_these_days_alone():
+    power = sunny(60)
+    turned = power.copy()
+    turned.iloc[20 * 96 : 40 * 96] *= -1.0
+    record = from_pandas(turned, label="start")
+    assert not record.net
+    kept = np.isin(starts_of(power), record.times)
+    assert kept[: 20 * 96].all()
+    assert kept[40 * 96 :].all()
+    assert not kept[20 * 96 : 40 * 96].any()
+    assert "rows 1921 to 3840" in note_with(record, "far below zero")
+
+
+def test_generation_that_is_never_quite_zero_is_no_household_for_a_few_turned_hours():
+    power = sunny(60) + 0.002
+    noons = (power.index.hour == 12) & (power.index.day < 15)
+    record = from_pandas(power.where(~noons, -power), label="start")
+    assert not record.net
+    assert len(record.times) == len(power) - noons.sum()
+
+
+def test_a_month_of_a_household_in_a_record_of_generation_is_left_out():
+    power = sunny(120)
+    month = slice(30 * 96, 60 * 96)
+    power.iloc[month] -= household(power)[month]
+    record = from_pandas(power, label="start")
+    assert not record.net
+    kept = np.isin(starts_of(power), record.times)
+    assert kept[: 30 * 96].all()
+    assert kept[60 * 96 :].all()
+    assert kept[month].mean() < 0.05
+
+
+def test_a_few_hours_with_their_sign_turned_cost_these_alone():
+    power = sunny(30)
+    turned = power.copy()
+    turned.iloc[10 * 96 + 48 : 10 * 96 + 56] *= -1.0
+    record = from_pandas(turned, label="start")
+    assert len(record.times) == len(power) - 8
+
+
+def test_a_sign_that_is_turned_for_most_of_a_record_is_no_household_either():
+    power = sunny(60)
+    power.iloc[: 40 * 96] *= -1.0
+    record = from_pandas(power, label="start")
+    assert not record.net
+    assert (record.power_kw[-20 * 96 :] == power.to_numpy()[-20 * 96 :]).all()
+
+
+@pytest.mark.parametrize("value", [-999.0, -9999.0, -99999.0, -32768.0, -0.999, -9.999, -99.999])
+def test_what_loggers_write_for_missing_is_left_out(value):
+    power = sunny(10)
+    power.iloc[300:340] = value
+    narrow = power.astype(np.float32)
+    for record in (from_pandas(power), from_pandas(narrow)):
+        assert len(record.times) == 920
+        assert note_with(record, "logger").startswith("40 readings")
+
+
+@pytest.mark.parametrize("value", [-99.0, -7.0, -1.0])
+def test_somebody_s_own_word_for_missing_is_left_out_by_day(value):
+    power = sunny(30)
+    missing = np.random.default_rng(0).random(len(power)) < 0.05
+    record = from_pandas(power.where(~missing, value), label="start")
+    assert not record.net
+    kept = np.isin(starts_of(power), record.times)
+    assert not kept[missing & (power > 0.5).to_numpy()].any()
+    assert kept[~missing].all()
+
+
+def test_a_logger_that_writes_one_value_all_night_is_no_household():
+    power = sunny(30)
+    record = from_pandas(power.where(power > 0.0, -5.0), label="start")
+    assert not record.net
+    assert record.power_kw.min() == 0.0
+
+
+def test_generation_counted_as_negative_can_be_turned():
+    power = sunny(10)
+    assert (from_pandas(-power, negate=True).power_kw == power.to_numpy()).all()
+
+
+def test_a_few_deep_negatives_are_left_out():
+    power = sunny(10)
+    power.iloc[50] = -2.0
+    record = from_pandas(power)
+    assert len(record.times) == 959
+    assert "row 51" in note_with(record, "far below zero")

@@ -3,7 +3,7 @@ from __future__ import annotations
 import pytest
 import yaml
 from formats.catalogue import sample
-from formats.compare import assert_right
+from formats.sample import assert_right
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -265,13 +265,20 @@ def test_every_line_says_what_it_means_and_where_it_is_from():
     ],
 )  # fmt: skip
 def test_a_release_reads_a_file_by_what_was_proposed_for_it(name, tmp_path):
-    made = sample(name, 6)
-    path, schema = tmp_path / made.file_name, tmp_path / "schema.yaml"
-    path.write_bytes(made.content)
-    found = describe_source(path, MeterOptions(**{**made.options, **(made.remedy or {})}))
-    schema.write_text(schema_text(found.options, found.origins, about=found.format))
+    made, found, path, schema = proposed(tmp_path, name, 6)
     assert found.systems == len(made.expected)
     assert_right(made, read_meters(path, options_from(schema, cleaning="each")))
+
+
+def proposed(folder, name, days, **options):
+    """Describe a sample, and write the schema that is proposed for it."""
+    made = sample(name, days)
+    path, schema = folder / made.file_name, folder / "schema.yaml"
+    path.write_bytes(made.content)
+    given = {**made.options, **(made.remedy or {}), **options}
+    found = describe_source(path, MeterOptions(**given))
+    schema.write_text(schema_text(found.options, found.origins, about=found.format))
+    return made, found, path, schema
 
 
 @pytest.mark.parametrize(
@@ -294,23 +301,16 @@ def test_what_only_readings_tell_is_marked_to_be_checked(tmp_path, header, time,
 
 
 def test_a_format_that_is_defined_to_the_last_sign_leaves_nothing_to_declare(tmp_path):
-    made = sample("nem12-quarters", 3)
-    path, schema = tmp_path / made.file_name, tmp_path / "schema.yaml"
-    path.write_bytes(made.content)
-    found = describe_source(path)
-    text = schema_text(found.options, found.origins)
-    assert CHECK not in text
-    schema.write_text(text)
+    *_, schema = proposed(tmp_path, "nem12-quarters", 3)
+    assert CHECK not in schema.read_text()
     assert read_schema(schema) == {}
 
 
 def test_of_an_archive_no_span_is_proposed_which_would_cut_its_other_files_off(tmp_path):
-    made = sample("containers-zipped_days", 6)
-    path, schema = tmp_path / made.file_name, tmp_path / "schema.yaml"
-    path.write_bytes(made.content)
-    found = describe_source(path, MeterOptions(first="2000-01-01T00:00"))
+    made, found, path, schema = proposed(
+        tmp_path, "containers-zipped_days", 6, first="2000-01-01T00:00"
+    )
     assert (found.options.first, found.options.last) == ("2000-01-01T00:00", None)
-    schema.write_text(schema_text(found.options, found.origins))
     assert_right(made, read_meters(path, options_from(schema, cleaning="each")))
 
 

@@ -10,7 +10,6 @@ from sunveil.errors import ParameterError, WeatherError
 from sunveil.power.compute_power import fleet_power as power
 from sunveil.power.plane_power import PowerChain, Unknowns, held_at_limits
 from sunveil.power.posterior import lay_planes
-from sunveil.power.power_result import banded
 from sunveil.site import Losses, Mount, Plane
 from sunveil.weather import clearsky
 from sunveil.weather.weather_data import utc_seconds
@@ -116,8 +115,3 @@ def test_what_cannot_be_done_is_refused_in_a_sentence():
     part = clearsky(SITE, "2023-06-20", "2023-06-20T20:00")
     with pytest.raises(WeatherError):
         power(table(3), SITE, **DAY, weather=part, draws=20)
-
-
-def test_a_band_is_what_nine_in_ten_are_between():
-    found = banded(np.linspace(0.0, 100.0, 1001), "kW", "numbers")
-    assert (found.low, found.value, found.high) == pytest.approx((5.0, 50.0, 95.0))

@@ -1,6 +1,5 @@
 from __future__ import annotations
 
-import json
 from dataclasses import asdict, replace
 
 import numpy as np
@@ -23,7 +22,6 @@ from sunveil.power.from_system_rows import (
 )
 from sunveil.power.from_tables import margin_matrix, mixture_of
 from sunveil.power.posterior import CellGrid, Observation, ObservedTotal, cell_prior, draw_cells
-from sunveil.power.power_result import band_of
 from sunveil.privacy.discrete_noise import Spending
 from sunveil.publication import write_publication
 from sunveil.publication.publication_folder import (
@@ -113,14 +111,6 @@ def test_homes_are_not_taken_for_plants_where_the_largest_system_is_not_said():
     assert found == pytest.approx(rows.dc_capacity_kw.sum(), rel=0.25)
 
 
-def test_power_is_the_middle_of_its_draws():
-    draws = np.array([[1.0, 2.0, 3.0, 4.0, 1000.0]] * 2, dtype=np.float32)
-    middle, low, high = band_of(draws)
-    assert middle.tolist() == [3.0, 3.0]
-    assert low.tolist() == [1.0, 1.0]
-    assert high.tolist() == [1000.0, 1000.0]
-
-
 def test_less_epsilon_makes_a_wider_band():
     rows = homes(300)
 
@@ -161,12 +151,11 @@ def test_a_folder_is_read_as_the_publication_that_it_was(tmp_path):
         read_publication(tmp_path / "published")
 
 
-def test_a_fleet_cannot_be_divided_by_what_was_not_published():
+def test_a_fleet_is_divided_by_what_was_published_alone():
+    found = tables(homes(50), key="feeder")
     with pytest.raises(ParameterError, match="is divided by feeder"):
-        power(tables(homes(50), key="feeder"), SITE, **DAY, by="postcode")
-    assert power(tables(homes(50), key="feeder"), SITE, **DAY, by="all", draws=20).groups == (
-        "all",
-    )
+        power(found, SITE, **DAY, by="postcode")
+    assert power(found, SITE, **DAY, by="all", draws=20).groups == ("all",)
 
 
 def test_stated_errors_say_which_share_of_rows_tells_nothing():
@@ -239,25 +228,23 @@ def test_a_law_that_is_not_quite_known_makes_draws_spread_however_many_rows_ther
 
 
 def test_the_command_writes_tables_shapes_and_a_page(tmp_path, capsys):
+    """Files and numbers of every kind of publication are in the golden file of power."""
     write_publication(tmp_path / "published", tables(homes(300), key="feeder"))
-    place = ["--latitude", "39.74", "--longitude", "-105.17"]
-    arguments = [
-        "power", str(tmp_path / "published"), *place, "--start", "2023-06-20", "--end",
-        "2023-06-22", "--draws", "20", "--opendss", "--out", str(tmp_path / "out"),
-    ]  # fmt: skip
+    out = tmp_path / "out"
+    options = "--latitude 39.74 --longitude -105.17 --start 2023-06-20 --end 2023-06-22"
+    arguments = ["power", str(tmp_path / "published"), *options.split(), "--draws", "20",
+                 "--opendss", "--out", str(out)]  # fmt: skip
     assert main(arguments) == 0
     assert "MWh in 2 groups" in capsys.readouterr().out
-    frame = pd.read_parquet(tmp_path / "out" / "power.parquet")
-    assert list(frame.columns) == ["time", "group", "power_kw", "low", "high"]
-    assert (frame["low"] <= frame["high"]).all()
-    assert len(pd.read_csv(tmp_path / "out" / "power.csv")) == len(frame) == 2 * 192
-    assert json.loads((tmp_path / "out" / "power.json").read_text())["weather"]["clear"]
-    assert "<figure" in (tmp_path / "out" / "report.html").read_text()
-    assert (tmp_path / "out" / "opendss" / "loadshapes.dss").read_text().count("New LoadShape") == 2
-    assert main(arguments) == 2
-    assert "name a new folder" in capsys.readouterr().err
-    assert main(["power", str(tmp_path), *arguments[2:-1], str(tmp_path / "other")]) == 2
-    assert "is no publication" in capsys.readouterr().err
+    frame = pd.read_parquet(out / "power.parquet")
+    assert len(pd.read_csv(out / "power.csv")) == len(frame) == 2 * 192
+    assert "<figure" in (out / "report.html").read_text()
+    assert (out / "opendss" / "loadshapes.dss").read_text().count("New LoadShape") == 2
+    for given, said in ((arguments, "name a new folder"),
+                        (["power", str(tmp_path), *arguments[2:-1], str(tmp_path / "other")],
+                         "is no publication")):  # fmt: skip
+        assert main(given) == 2
+        assert said in capsys.readouterr().err
 
 
 def test_a_publication_that_does_not_state_its_choices_is_refused():

@@ -6,16 +6,17 @@ import numpy as np
 from hypothesis import strategies as st
 
 from sunveil.estimates.read_write import FleetPlanes, FleetRows
+from sunveil.releases.fleet_releases import SystemsToRelease
 from sunveil.releases.release_answer import ExpectedErrors, Spread
 
 
-class PublicSystems:
+class PublicSystems(SystemsToRelease):
     """Systems of which only public things are known: nothing can be drawn of them."""
 
     draws_folder, net = None, 0
 
     def __init__(self, about=None):
-        self._about = about or {}
+        object.__setattr__(self, "_about", about or {})
 
     def __len__(self):
         return len(self._about)

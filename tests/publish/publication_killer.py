@@ -7,14 +7,13 @@ import signal
 import sys
 from pathlib import Path
 
-from roof_fleets import TERMS
+from roof_fleets import TERMS, open_to_release
 
 from sunveil.ledger import Ledger
 from sunveil.ledger.hash_chain import HighWaterMarks
 from sunveil.publish.publisher import Publisher
 from sunveil.publish.system_rows import SystemRows
 from sunveil.releases import fleet_releases
-from sunveil.releases.fleet_releases import open_fleet
 
 
 def main(where: str, fleet: str, systems: str, work: str, draws: str) -> None:
@@ -33,7 +32,7 @@ def main(where: str, fleet: str, systems: str, work: str, draws: str) -> None:
     settings = {"part_rows": 1}
     with (
         Ledger(where, marks=HighWaterMarks(Path(where + ".mark"))) as ledger,
-        open_fleet(fleet, systems, **settings, work=work) as opened,
+        open_to_release(fleet, systems, **settings, work=work) as opened,
     ):
         Publisher(ledger, "d").publish(SystemRows(opened, TERMS))
 

@@ -3,14 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from contextlib import contextmanager
+from dataclasses import replace
 from pathlib import Path
 
 import duckdb
 import pandas as pd
 
+from sunveil.fleet.open import open_fleet
+from sunveil.meters import MeterOptions
 from sunveil.privacy import System
 from sunveil.releases import Choices
-from sunveil.releases.fleet_releases import ReleaseTerms
+from sunveil.releases.fleet_releases import ReleaseTerms, SystemsToRelease
 from sunveil.releases.score_kernels import Capacities
 
 PLANES = {
@@ -23,6 +27,20 @@ PLANES = {
 }
 CHOICES = Choices(step=15.0, capacities=Capacities(1.0, 30.0, 0.05))
 TERMS = ReleaseTerms.of(System(), 28.0, choices=CHOICES)
+
+
+@contextmanager
+def open_to_release(fleet, systems, *, reading=None, **options):
+    """Open a fleet for releases, each reading taken alone."""
+    reading = replace(reading or MeterOptions(), cleaning="each")
+    with open_fleet(fleet, systems, reading=reading, **options) as opened:
+        yield SystemsToRelease.of(opened)
+
+
+def in_memory(records, weather):
+    """Return records of one place for releases."""
+    with open_fleet(records, site=weather.site, weather=weather) as opened:
+        return SystemsToRelease.of(opened)
 
 
 def write_systems(path: Path, names: Mapping[str, object] = PLANES) -> Path:

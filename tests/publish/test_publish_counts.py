@@ -1,26 +1,166 @@
+"""Counts of systems: bins, groups, noise, and what ε buys of them."""
+
 from __future__ import annotations
 
+import datetime
+import json
+from fractions import Fraction
+
 import numpy as np
+import pyarrow.parquet as pq
 import pytest
-from fleet_makers import KEYS, fleet, neighbours, random_fleet
+from fleet_makers import ANY, KEYS, PLANES, fleet, neighbours, random_fleet
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.stats import chi2
 
-from sunveil.privacy import DiscreteLaplace
+from sunveil.errors import ParameterError
+from sunveil.privacy import (
+    ConcentratedGuarantee,
+    DiscreteGaussian,
+    DiscreteLaplace,
+    Guarantee,
+    PermuteAndFlip,
+    System,
+)
 from sunveil.privacy.discrete_noise import Sensitivity, Spending
+from sunveil.privacy.mechanisms import Exponential
+from sunveil.publication import write_publication
 from sunveil.publication.published_tables import MARGINS, PARTS, Bins
+from sunveil.publish.fleet_tables import (
+    LABELS,
+    TABLES,
+    TableChoices,
+    buy,
+    draw_mounts,
+    fleet_tables,
+    mount_counts,
+)
+from sunveil.publish.fleet_tables import SENSITIVITY as OF_MOUNTS
 from sunveil.publish.noisy_counts import (
     SENSITIVITY,
     agreed_counts,
     bin_counts,
+    bins_of_planes,
+    bins_of_systems,
     count_deviation,
     count_tables,
     draw_counts,
     drawn_deviation,
     groups_of,
+    largest_planes,
     sources,
+    whole_parts,
 )
+
+NAN = float("nan")
+
+
+def names(bins: Bins, *values: float) -> tuple[str, ...] | None:
+    (number,) = bins_of_systems(fleet([values]), bins)
+    if number == bins.size:
+        return None
+    place = np.unravel_index(number, bins.shape)
+    return tuple(labels[i] for labels, i in zip(bins.labels, place, strict=True))
+
+
+@pytest.mark.parametrize(
+    ("azimuth", "sector"),
+    [(0, "N"), (22.4, "N"), (22.5, "NE"), (337.5, "N"), (337.4, "NW"), (180, "S"), (-90, "W"),
+     (360, "N"), (-1e-20, "N"), (-22.500000000000004, "N"), (540, "S")],
+)  # fmt: skip
+def test_an_azimuth_is_in_the_sector_it_faces(azimuth, sector):
+    assert names(Bins(), azimuth, 5.0, 4.0)[0] == sector
+    assert Bins(6).labels[0][:2] == ("330 to 30", "30 to 90")
+    assert Bins(4).labels[0] == ("N", "E", "S", "W")
+
+
+@pytest.mark.parametrize(
+    ("values", "found"),
+    [((180, 0, 4), "0 to 10"), ((180, 10, 4), "10 to 20"), ((180, 9.99, 4), "0 to 10"),
+     ((180, -5, 4), "0 to 10"), ((180, 95, 4), "50 to 90"), ((180, np.inf, 4), "50 to 90"),
+     ((180, -np.inf, 4), "0 to 10"), ((180, 20, 1e9), "20 to 1000"), ((180, 20, -3.0), "0 to 3"),
+     ((NAN, 1, 1), None), ((1, NAN, 1), None), ((1, 1, NAN), None), ((np.inf, 1, 1), None)],
+)  # fmt: skip
+def test_rows_beyond_the_edges_are_in_the_outermost_bins_and_gaps_unknown(values, found):
+    labels = names(Bins(), *values)
+    assert labels is None if found is None else found in labels
+
+
+@given(ANY, ANY, ANY, st.integers(1, 40))
+def test_every_row_is_in_exactly_one_bin(azimuth, tilt, capacity, sectors):
+    bins = Bins(sectors, (0.0, 30.0, 90.0), (0.0, 5.0, 10.0, 20.0))
+    (number,) = bins_of_systems(fleet([(azimuth, tilt, capacity)]), bins)
+    assert 0 <= number <= bins.size == sectors * 6
+
+
+@given(st.dictionaries(st.integers(0, 4), PLANES, max_size=5))
+def test_the_parts_of_every_system_add_up_to_one_system(planes):
+    rows = fleet([(180, 20, 5)] * 5, planes=planes)
+    row, numbers, parts = bins_of_planes(rows, Bins())
+    assert (parts >= 0).all()
+    assert np.bincount(row, weights=parts, minlength=5).tolist() == [PARTS] * 5
+    assert ((numbers >= 0) & (numbers <= Bins().size)).all()
+
+
+@pytest.mark.parametrize(
+    ("shares", "parts"),
+    [([0.68, 0.32], [7, 3]), ([0.5, 0.5], [5, 5]), ([0.75, 0.25], [8, 2]), ([0.96, 0.04], [10, 0]),
+     ([0.04, 0.96], [0, 10]), ([1 / 3, 1 / 3, 1 / 3], [4, 3, 3]), ([3.0, 1.0], [8, 2]),
+     ([1e-320, 1e-320], [5, 5])],
+)  # fmt: skip
+def test_parts_are_shares_rounded_so_that_they_add_up(shares, parts):
+    rows = fleet([(180, 20, 5)] * 2, planes={1: [(90, 20, share) for share in shares]})
+    assert whole_parts(rows.planes).tolist() == [PARTS, *parts]
+
+
+def test_one_cell_is_that_of_the_largest_plane_and_unknown_without_a_capacity():
+    rows = fleet([(180, 5, 4)] * 3, planes={1: [(270, 20, 0.3), (90, 35, 0.7)]})
+    assert largest_planes(rows).surface_azimuth.tolist() == [180, 90, 180]
+    assert largest_planes(rows).surface_tilt.tolist() == [5, 35, 5]
+    bins = Bins()
+    sectors = np.unravel_index(bins_of_systems(rows, bins), bins.shape)[0]
+    assert [bins.labels[0][sector] for sector in sectors] == ["S", "E", "S"]
+    rows = fleet([(180, 5, NAN)], planes={0: [(270, 20, 0.4), (90, 35, 0.6)]})
+    row, numbers, parts = bins_of_planes(rows, bins)
+    assert (row.tolist(), numbers.tolist()) == ([0, 0], [bins.size] * 2)
+    assert parts.tolist() == [4, 6]
+
+
+@pytest.mark.parametrize(
+    "choice",
+    [{"sectors": 0}, {"sectors": True}, {"sectors": 2.0}, {"tilt_edges": (0.0,)},
+     {"tilt_edges": (0.0, 0.0)}, {"capacity_edges_kw": (0.0, NAN)}, {"sectors": 100_000}],
+)  # fmt: skip
+def test_bins_that_are_none_are_refused(choice):
+    with pytest.raises(ParameterError):
+        Bins(**choice)
+
+
+def test_groups_are_those_listed_and_an_empty_one_stays():
+    found = groups_of(fleet([(1, 1, 1)] * 3, ["b", "a", "b"]), key="feeder", keys=("a", "b", "c"))
+    assert found.names == ("a", "b", "c")
+    assert found.sizes.tolist() == [1, 2, 0]
+    assert groups_of(fleet([(1, 1, 1)] * 3), key=None, keys=None).sizes.tolist() == [3]
+
+
+def test_a_key_that_is_not_listed_is_refused_by_name():
+    rows = fleet([(1, 1, 98765)] * 5, ["a", "v", "w", "x", "y"])
+    with pytest.raises(ParameterError, match="'v', 'w', 'x' and others") as caught:
+        groups_of(rows, key="feeder", keys=("a",))
+    assert "98765" not in str(caught.value)
+    assert "secret" not in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("key", "keys", "words"),
+    [(None, ("a",), "without the name"), ("feeder", None, "in advance"), ("feeder", (), "advance"),
+     ("feeder", ("a", "a"), "twice"), ("zip", ("a",), "no public column 'zip'")],
+)  # fmt: skip
+def test_lists_of_groups_that_are_none_are_refused(key, keys, words):
+    with pytest.raises(ParameterError, match=words):
+        groups_of(fleet([(1, 1, 1)], ["a"]), key=key, keys=keys)
+
 
 BINS = Bins(4, (0.0, 20.0, 40.0, 90.0), (0.0, 5.0, 10.0))
 NAN = float("nan")
@@ -30,28 +170,40 @@ def grouped(rows):
     return groups_of(rows, key="feeder", keys=KEYS)
 
 
-@given(neighbours())
-def test_one_row_moves_all_cells_together_by_two_at_most(pair):
-    before, after = (bin_counts(rows, BINS, grouped(rows)).values for rows in pair)
-    assert np.abs(before - after).sum() <= SENSITIVITY.absolute
-    assert ((before - after) ** 2).sum() <= SENSITIVITY.squared
+def counted(rows, table, groups=None):
+    groups = groups or grouped(rows)
+    if table == "mounts":
+        return mount_counts(rows, groups)
+    return bin_counts(rows, BINS, groups, table=table)
 
 
-@given(neighbours())
-def test_one_row_moves_cells_of_its_own_group_only(pair):
-    before, after = (bin_counts(rows, BINS, grouped(rows)).values for rows in pair)
-    moved = (before - after).reshape(len(KEYS), -1)
+@pytest.mark.parametrize("table", [*MARGINS, "mounts"])
+@given(pair=neighbours())
+def test_one_row_moves_counts_of_its_own_group_together_by_two_at_most(pair, table):
+    before, after = (counted(rows, table) for rows in pair)
+    bound, parts = (OF_MOUNTS, 1) if table == "mounts" else (SENSITIVITY, PARTS)
+    assert before.sensitivity == bound
+    moved = (before.values - after.values).reshape(len(KEYS), -1)
+    assert np.abs(moved).sum() <= bound.absolute
+    assert (moved**2).sum() <= bound.squared
     assert (np.abs(moved).sum(axis=1) > 0).sum() <= 1
     assert (moved.sum(axis=1) == 0).all()
+    assert before.values.sum() == parts * len(pair[0])
 
 
-def test_two_is_reached():
-    ours, theirs = fleet([(180, 30, 4)]), fleet([(0, 30, 4)])
+@pytest.mark.parametrize(
+    ("table", "ours", "theirs"),
+    [
+        ("counts", fleet([(180, 30, 4)]), fleet([(0, 30, 4)])),
+        ("mounts", fleet([(180, 30, 4)]), fleet([(180, 30, 4)], turning={0})),
+    ],
+)
+def test_two_is_reached(table, ours, theirs):
     whole = groups_of(ours, key=None, keys=None)
-    moved = bin_counts(ours, BINS, whole).values - bin_counts(theirs, BINS, whole).values
-    assert np.abs(moved).sum() == 2 * PARTS == SENSITIVITY.absolute
-    assert (moved**2).sum() == SENSITIVITY.squared
-    assert bin_counts(ours, BINS, whole).sensitivity == SENSITIVITY
+    before, after = (counted(rows, table, whole) for rows in (ours, theirs))
+    moved = before.values - after.values
+    assert np.abs(moved).sum() == before.sensitivity.absolute
+    assert (moved**2).sum() == before.sensitivity.squared
 
 
 def test_counts_are_those_of_the_rows():
@@ -91,8 +243,7 @@ def test_an_audit_would_see_shares_that_do_not_add_up(monkeypatch):
     pair = [bin_counts(rows, BINS, whole, table="sectors") for rows in (ours, theirs)]
     assert exact_loss(*pair, 0.5) == pytest.approx(0.5)
     monkeypatch.setattr(
-        "sunveil.publish.noisy_counts.whole_parts",
-        lambda planes: np.full(len(planes), PARTS),
+        "sunveil.publish.noisy_counts.whole_parts", lambda planes: np.full(len(planes), PARTS)
     )
     spoilt = [bin_counts(rows, BINS, whole, table="sectors") for rows in (ours, theirs)]
     assert exact_loss(*spoilt, 0.5) == pytest.approx(0.75)
@@ -107,26 +258,6 @@ def test_noise_is_as_large_in_systems_as_that_of_whole_ones(epsilon, concentrate
     assert noise.scale(SENSITIVITY) / PARTS == pytest.approx(noise.scale(whole), rel=1e-12)
     spending = Spending.asked(epsilon, concentrated=concentrated)
     assert drawn_deviation(spending) == pytest.approx(noise.deviation(whole), rel=0.011)
-
-
-def test_tables_look_the_same_whether_or_not_a_system_has_two_planes():
-    def looks(planes):
-        rows = fleet([(180, 30, 4)] * 5, planes=planes)
-        whole = groups_of(rows, key=None, keys=None)
-        drawn = {"counts": draw_counts(rows, BINS, whole, spending=Spending(1.0))}
-        tables = count_tables(drawn, BINS, whole)
-        kinds = [[tuple(map(type, row)) for row in table.rows] for table in tables]
-        return [(table.name, table.about, table.columns) for table in tables], kinds
-
-    assert looks({}) == looks(PAIR)
-
-
-@given(neighbours(), st.sampled_from(list(MARGINS)))
-def test_one_row_moves_every_margin_by_two_at_most(pair, table):
-    before, after = (bin_counts(rows, BINS, grouped(rows), table=table).values for rows in pair)
-    assert np.abs(before - after).sum() <= SENSITIVITY.absolute
-    assert ((before - after) ** 2).sum() <= SENSITIVITY.squared
-    assert before.sum() == after.sum() == PARTS * len(pair[0])
 
 
 def test_margins_are_those_of_the_joint_counts():
@@ -196,26 +327,7 @@ def test_the_drawn_noise_follows_its_law_in_every_group():
         assert ((seen - expected) ** 2 / expected).sum() < chi2.isf(1e-8, 2 * reach)
 
 
-def test_each_table_is_a_sum_of_the_joint_one():
-    rows = random_fleet(300)
-    groups = grouped(rows)
-    found = draw_counts(rows, BINS, groups, spending=Spending(1.0))
-    tables = {table.name: table for table in count_tables({"counts": found}, BINS, groups)}
-    assert list(tables) == ["counts", "planes", "sectors", "tilts", "capacities"]
-    for column in ("systems", "noisy"):
-        sums: dict[tuple, float] = {}
-        joint = tables["counts"]
-        for row, value in zip(joint.rows, joint.column(column), strict=True):
-            sums[row[:3]] = round(sums.get(row[:3], 0) + value, 1)
-        planes = tables["planes"]
-        told = {row[:3]: v for row, v in zip(planes.rows, planes.column(column), strict=True)}
-        assert told == sums
-        whole = {round(sum(table.column(column)), 1) for table in tables.values()}
-        assert len(whole) == 1
-    assert sum(tables["sectors"].column("systems")) == 300
-
-
-def test_an_empty_group_is_published_like_the_others():
+def test_an_empty_group_and_an_empty_fleet_are_published_like_the_others():
     rows = fleet([(180, 30, 4)] * 20, ["F1"] * 20)
     groups = grouped(rows)
     found = draw_counts(rows, BINS, groups, spending=Spending(0.1))
@@ -224,9 +336,6 @@ def test_an_empty_group_is_published_like_the_others():
     assert len(empty) == BINS.size + 1
     assert {row[4] for row in empty} == {0}
     assert any(row[5] != 0 for row in empty)
-
-
-def test_a_fleet_without_rows_has_tables_too():
     rows = fleet([])
     whole = groups_of(rows, key=None, keys=None)
     found = draw_counts(rows, BINS, whole, spending=Spending(1.0))
@@ -235,10 +344,8 @@ def test_a_fleet_without_rows_has_tables_too():
 
 
 def test_the_error_of_a_sum_grows_with_the_root_of_what_is_added():
-    assert count_deviation("counts", BINS, 3.0) == 3.0
-    assert count_deviation("planes", BINS, 3.0) == pytest.approx(3.0 * 2**0.5)
-    assert count_deviation("sectors", BINS, 3.0) == pytest.approx(3.0 * 6**0.5)
-    assert count_deviation("capacities", BINS, 3.0) == pytest.approx(3.0 * 12**0.5)
+    for table, cells in (("counts", 1), ("planes", 2), ("sectors", 6), ("capacities", 12)):
+        assert count_deviation(table, BINS, 3.0) == pytest.approx(3.0 * cells**0.5)
 
 
 def test_drawn_margins_miss_by_what_is_stated():
@@ -252,3 +359,145 @@ def test_drawn_margins_miss_by_what_is_stated():
     stated = count_deviation("planes", BINS, runs[0].deviation)
     assert missed.std() == pytest.approx(stated, rel=10.0 * 1.2 / np.sqrt(missed.size))
     assert abs(missed.mean()) < 7.0 * stated / np.sqrt(missed.size)
+
+
+NAN = float("nan")
+TWO_PLANES = [(90, 30, 0.6), (270, 30, 0.4)]
+# Two on one plane, one on two, one that turns, one refused and one that nothing can tell.
+VALUES = [(180, 30, 4)] * 4 + [(NAN, NAN, NAN), (180, 30, 4)]
+MIXED = {"planes": {2: TWO_PLANES}, "turning": {3}, "untold": {5}}
+
+
+def test_every_system_is_in_one_row_of_its_group():
+    rows = fleet(VALUES, ["F1", "F3", "F3", "F3", "F3", "F3"], **MIXED)
+    counts = mount_counts(rows, grouped(rows)).values
+    assert counts.reshape(3, -1).tolist() == [[1, 0, 0, 0], [0, 0, 0, 0], [1, 1, 1, 2]]
+    (table,) = fleet_tables(rows, TableChoices(tables=("mounts",))).tables
+    assert table.column("mount") == list(LABELS)
+
+
+def test_the_drawn_noise_follows_its_law():
+    """Noise for half the sensitivity would give some 800; the limit is 58."""
+    rows = fleet([], [])
+    groups = groups_of(rows, key="feeder", keys=[f"F{i}" for i in range(500)])
+    found = draw_mounts(rows, groups, spending=Spending(1.0))
+    reach, far = 5, np.arange(-200, 201)
+    law = DiscreteLaplace(1.0).probabilities(far, OF_MOUNTS)
+    expected = len(found.rows) * np.bincount(np.clip(far, -reach, reach) + reach, weights=law)
+    seen = np.bincount(np.clip(found.column("noisy"), -reach, reach) + reach)
+    assert ((seen - expected) ** 2 / expected).sum() < chi2.isf(1e-8, 2 * reach)
+    assert set(found.column("systems")) == {0}
+
+
+def test_a_folder_looks_the_same_whatever_systems_stand_on(tmp_path):
+    texts = []
+    for name, mixed in (("some", MIXED), ("none", {})):
+        rows = fleet(VALUES, **mixed)
+        made = fleet_tables(rows, TableChoices(epsilon=1.0, tables=("mounts", "sectors", "tilts")))
+        folder = tmp_path / name
+        write_publication(folder, made, published=datetime.date(2026, 3, 1))
+        described = json.loads((folder / "datapackage.json").read_text())["resources"]
+        kinds = {
+            each["path"]: {field["name"]: field["type"] for field in each["schema"]["fields"]}
+            for each in described
+        }
+        assert kinds["mounts.csv"] == {
+            "mount": "string", "systems": "integer", "noisy": "integer", "sd": "number",
+        }  # fmt: skip
+        # parts of systems are counted by sector
+        assert (kinds["sectors.csv"]["systems"], kinds["sectors.csv"]["noisy"]) == (
+            "integer",
+            "number",
+        )
+        texts.append([(each["schema"], each["description"]) for each in described])
+        said = [(folder / each).read_text() for each in ("README.md", "release-card.yaml")]
+        schemas = [pq.read_table(path).schema for path in sorted(folder.glob("*.parquet"))]
+        texts[-1] += [*said, *map(str, schemas)]
+        for text in map(" ".join, map(str.split, said)):
+            assert "A system is in one row." in text
+            assert "A system on two planes counts in the" in text
+        assert "on two or on a tracker" in " ".join(said[1].split())
+    assert texts[0] == texts[1]
+
+
+NAN = float("nan")
+
+
+@given(
+    st.floats(0.1, 20.0),
+    st.dictionaries(st.sampled_from(TABLES), st.floats(0.01, 1.0), min_size=1),
+    st.booleans(),
+)
+def test_the_parts_add_up_to_the_whole_and_never_above(epsilon, shares, concentrated):
+    found = buy(epsilon, tables=None, shares=shares, quantiles=(0.5,), concentrated=concentrated)
+    amounts = {name: part.amount for name, part in found.parts.items()}
+    assert sum(map(Fraction, amounts.values())) <= Fraction(found.whole.amount)
+    whole = epsilon**2 / 2.0 if concentrated else epsilon
+    for name, share in shares.items():
+        assert amounts[name] == pytest.approx(whole * share / sum(shares.values()))
+
+
+def amounts(**asked):
+    found = buy(1.0, **{"tables": None, "shares": None, "quantiles": (0.5,), **asked})
+    return {name: part.amount for name, part in found.parts.items()}
+
+
+def test_epsilon_goes_to_what_is_bought_alone():
+    assert amounts() == {"counts": 0.5, "totals": 0.25, "quantiles": 0.25}
+    assert list(amounts(quantiles=())) == ["counts", "totals"]
+    assert amounts(tables=("sectors",)) == {"sectors": 1.0}
+    both = ("totals", "sectors")
+    assert amounts(tables=both) == {"sectors": 0.5, "totals": 0.5}
+    shared = amounts(tables=both, shares={"sectors": 1, "totals": 3})
+    assert shared == {"sectors": 0.25, "totals": 0.75}
+
+
+@pytest.mark.parametrize(
+    ("tables", "shares", "quantiles"),
+    [
+        (None, {"counts": -1.0}, ()), (None, {"counts": NAN}, ()), (None, {"sums": 1.0}, ()),
+        (None, {"counts": 0.0}, ()), ((), None, ()), (("counts", "counts"), None, ()),
+        (("sums",), None, ()), (("quantiles",), None, ()), (("counts",), {"totals": 1.0}, ()),
+        (("counts", "totals"), {"totals": 1.0}, ()), (("counts",), None, (2.0,)),
+    ],
+)  # fmt: skip
+def test_what_cannot_be_bought_is_refused_in_a_sentence(tables, shares, quantiles):
+    with pytest.raises(ParameterError) as caught:
+        buy(1.0, tables=tables, shares=shares, quantiles=quantiles)
+    assert "\n" not in str(caught.value)
+
+
+def test_an_asked_epsilon_is_itself_or_what_it_costs_as_rho():
+    pure, concentrated = (Spending.asked(1.0, concentrated=each) for each in (False, True))
+    assert (pure, concentrated) == (Spending(1.0), Spending(0.5, concentrated=True))
+    assert pure.guarantee("p") == Guarantee(System(), 1.0, 0.0, "p")
+    assert concentrated.guarantee("p") == ConcentratedGuarantee(System(), 0.5, "p")
+    assert (pure.noise, pure.selection) == (DiscreteLaplace(1.0), PermuteAndFlip(1.0))
+    assert concentrated.noise == DiscreteGaussian(0.5)
+    assert isinstance(concentrated.selection, Exponential)
+
+
+@given(st.floats(1e-6, 1000.0))
+def test_a_choice_costs_no_more_than_its_rho(rho):
+    spending = Spending(rho, concentrated=True)
+    try:
+        epsilon = spending.selection.epsilon
+    except ParameterError:
+        return  # no mechanism has so large an epsilon
+    assert Fraction(epsilon) ** 2 <= 8 * Fraction(rho)
+    assert epsilon**2 / 8.0 == pytest.approx(rho)
+
+
+@given(st.floats(0.01, 50.0), st.lists(st.integers(1, 9), min_size=2, max_size=6), st.booleans())
+def test_parts_stay_within_the_whole(epsilon, weights, concentrated):
+    whole = Spending.asked(epsilon, concentrated=concentrated)
+    parts = [whole.part(Fraction(weight, sum(weights))) for weight in weights]
+    assert sum(Fraction(part.amount) for part in parts) <= Fraction(whole.amount)
+    assert sum(part.amount for part in parts) == pytest.approx(whole.amount)
+
+
+@pytest.mark.parametrize("epsilon", [0.0, -1.0, float("nan"), float("inf"), 100.0, 1e-5, True])
+def test_an_epsilon_that_means_nothing_is_refused(epsilon):
+    for concentrated in (False, True):
+        with pytest.raises(ParameterError, match="epsilon"):
+            Spending.asked(epsilon, concentrated=concentrated)

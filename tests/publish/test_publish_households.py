@@ -37,16 +37,11 @@ def test_parquet_may_hold_numbers(tmp_path):
 
 
 def test_a_table_without_keys_names_no_household(table):
-    assert read_households(table("system_id,latitude\na,1\n")) == []
-    # the only column that could be the systems' own
-    assert read_households(table("meter,latitude\na,1\n")) == []
+    # in the second the only column that could be the systems' own is the meters'
+    for text in ("system_id,latitude\na,1\n", "meter,latitude\na,1\n"):
+        assert read_households(table(text)) == []
     with pytest.raises(SourceError, match="no column of systems"):
         read_households(table("household,latitude\na,1\n"))
-
-
-def test_only_who_is_published_is_registered():
-    homes = [SystemHome("a", "x"), SystemHome("z", "y")]
-    assert published_homes(("a", "b"), homes) == (homes[0], SystemHome("b"))
 
 
 def in_parquet(path, key, kind=None):
@@ -126,7 +121,9 @@ def test_what_may_be_another_key_is_refused(tmp_path, key, kind):
     assert "4003" not in str(refusal.value)
 
 
-def test_one_system_of_two_households_is_not_published():
+def test_only_who_is_published_is_registered_and_in_one_household():
+    homes = [SystemHome("a", "x"), SystemHome("z", "y")]
+    assert published_homes(("a", "b"), homes) == (homes[0], SystemHome("b"))
     homes = [SystemHome("7", "x", None, 1), SystemHome("7.0", "y", None, 2)]
     assert published_homes(("8",), homes) == (SystemHome("8"),)
     with pytest.raises(ParameterError, match=r"rows 1 and 2 .* two households"):

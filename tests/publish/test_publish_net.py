@@ -7,7 +7,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from roof_fleets import CHOICES, long_frame, write_readings
+from roof_fleets import CHOICES, in_memory, long_frame, open_to_release, write_readings
 
 from plot_makers import pair_of
 from sunveil.cli import main
@@ -23,7 +23,7 @@ from sunveil.meters.time_steps import Stamps
 from sunveil.privacy import Days, System
 from sunveil.publish.publisher import Publisher
 from sunveil.publish.system_rows import SystemRows, net_caution
-from sunveil.releases.fleet_releases import MemorySystems, ReleaseTerms, open_fleet
+from sunveil.releases.fleet_releases import ReleaseTerms
 from sunveil.releases.release_answer import ExpectedErrors, Spread
 from sunveil.weather import clearsky
 
@@ -61,7 +61,7 @@ def opened(readings, tmp_path):
         rows = [f"a{number},39.742,-105.1727,{kind}" for number, kind in enumerate(kinds, 1)]
         table = tmp_path / "systems.csv"
         table.write_text("\n".join(["system_id,latitude,longitude,metering", *rows]) + "\n")
-        return open_fleet(readings, table, reading=MeterOptions(**options), workers=1)
+        return open_to_release(readings, table, reading=MeterOptions(**options), workers=1)
 
     return make
 
@@ -99,8 +99,8 @@ def test_net_is_declared_for_all_by_an_option_but_for_those_said_to_read_generat
     with opened("", "net", "", net=True) as fleet:
         assert fleet.net == 3
         assert all(text.endswith(", net)") for text in fleet.about().values())
-        made = Publisher(ledger, "d").publish(SystemRows(fleet, TERMS, standing=True))
-        again = Publisher(ledger, "d").publish(SystemRows(fleet, TERMS, standing=True))
+        rows = SystemRows(fleet, TERMS, standing=True)
+        made, again = (Publisher(ledger, "d").publish(rows) for _ in range(2))
     assert made.public["cautions"][-1].startswith("All of the systems have net meters")
     assert made.public["drawn"][0]["net_choices"] == TERMS.net_choices
     assert made.tables[0].rows == again.tables[0].rows
@@ -119,7 +119,7 @@ def test_errors_to_expect_are_those_of_both_kinds_together(power, golden_site, m
         )
         for each, name in zip(power, ("gross", "net"), strict=True)
     )
-    found = MemorySystems([gross, net, replace(net, system_id="other")], lambda _: sky)
+    found = in_memory([gross, net, replace(net, system_id="other")], sky)
     assert found.net == 2
     expected = found.expected(TERMS)
     assert (expected.azimuth.mean, expected.basis) == (4.0, "roofs; homes")

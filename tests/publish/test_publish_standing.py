@@ -1,14 +1,24 @@
 from __future__ import annotations
 
 import json
+import sqlite3
+from contextlib import closing
 from dataclasses import replace
 from pathlib import Path
 
 import pandas as pd
 import pytest
 from fleet_makers import PublicSystems
-from roof_fleets import CHOICES, PLANES, TERMS, long_frame, write_readings, write_systems
-from sqlalchemy import create_engine, text
+from roof_fleets import (
+    CHOICES,
+    PLANES,
+    TERMS,
+    in_memory,
+    long_frame,
+    open_to_release,
+    write_readings,
+    write_systems,
+)
 
 from sunveil.errors import BudgetExceeded, LedgerConflict, ParameterError
 from sunveil.ledger import Ledger, Promise
@@ -20,7 +30,7 @@ from sunveil.privacy import System
 from sunveil.publish.publisher import Publisher
 from sunveil.publish.system_rows import SystemRows
 from sunveil.releases import fleet_releases, release
-from sunveil.releases.fleet_releases import MemorySystems, ReleaseTerms, open_fleet
+from sunveil.releases.fleet_releases import ReleaseTerms
 from sunveil.weather import clearsky
 
 YEARS = (2019, 2020, 2021)
@@ -41,7 +51,7 @@ def systems_of(powers, golden_site):
     def make(year, names=None):
         one = from_pandas(powers[year], label="start", cleaning="each", power_unit="kW")
         named = [replace(one, system_id=name) for name in names or FLEETS[year]]
-        return MemorySystems(named, lambda _: weather[year])
+        return in_memory(named, weather[year])
 
     return make
 
@@ -58,14 +68,28 @@ def ledger(tmp_path):
 @pytest.fixture
 def draws(monkeypatch):
     """Count what is drawn."""
-    made = []
-    real = release.draw_release
-    monkeypatch.setattr(
-        fleet_releases,
-        "draw_release",
-        lambda *args, **options: made.append(1) or real(*args, **options),
-    )
+    made, real = [], release.draw_release
+
+    def draw(*args, **options):
+        made.append(1)
+        return real(*args, **options)
+
+    monkeypatch.setattr(fleet_releases, "draw_release", draw)
     return made
+
+
+def rows_of(systems, terms=TERMS, **options):
+    return SystemRows(systems, terms, **{"standing": True, **options})
+
+
+@pytest.fixture
+def plan(ledger):
+    return lambda *args, **options: Publisher(ledger, "d").plan(rows_of(*args, **options))
+
+
+@pytest.fixture
+def publish(ledger):
+    return lambda *args, **options: Publisher(ledger, "d").publish(rows_of(*args, **options))
 
 
 def year_is(monkeypatch, year):
@@ -83,23 +107,22 @@ def spent(ledger):
 
 def row_of(ledger, name):
     """The row that stands for a system, by the ledger's own keeping."""
-    answers = ledger.kept_series("d", SystemRows(PublicSystems(), TERMS, standing=True).series)
+    answers = ledger.kept_series("d", rows_of(PublicSystems()).series)
     found = [each.value["rows"].get(account_of("d", name)) for each in answers]
     return tuple([row for row in found if row is not None][-1])
 
 
 def test_three_years_charge_each_system_once_and_give_its_row_again(
-    ledger, systems_of, draws, monkeypatch
+    ledger, systems_of, draws, monkeypatch, plan, publish
 ):
     rows = {}
     for year, new in zip(YEARS, (2, 1, 1), strict=True):
         year_is(monkeypatch, year)
         systems, before = systems_of(year), len(draws)
-        plan = Publisher(ledger, "d").plan(SystemRows(systems, TERMS, standing=True))
-        again = len(FLEETS[year]) - new
-        assert (plan.given_again, plan.drawn) == (again, new)
-        assert (plan.cost, plan.kept) == (28.0, False)
-        found = Publisher(ledger, "d").publish(SystemRows(systems, TERMS, standing=True))
+        planned = plan(systems)
+        assert (planned.given_again, planned.drawn) == (len(FLEETS[year]) - new, new)
+        assert (planned.cost, planned.kept) == (28.0, False)
+        found = publish(systems)
         assert len(draws) - before == new
         rows[year] = set(found.tables[0].rows)
         assert rows[year] == {row_of(ledger, name) for name in FLEETS[year]}
@@ -114,89 +137,62 @@ def test_three_years_charge_each_system_once_and_give_its_row_again(
 
 
 def test_the_same_again_costs_nothing_and_other_choices_leave_what_stands(
-    ledger, systems_of, draws
+    ledger, systems_of, draws, plan, publish
 ):
-    first = Publisher(ledger, "d").publish(SystemRows(systems_of(2019), TERMS, standing=True))
+    first = publish(systems_of(2019))
     other = ReleaseTerms.of(System(), 28.0, choices=replace(CHOICES, albedo=0.3))
-    plan = Publisher(ledger, "d").plan(SystemRows(systems_of(2020, "ab"), other, standing=True))
-    assert (plan.cost, plan.kept, plan.given_again, plan.drawn) == (0.0, True, 2, 0)
-    again = Publisher(ledger, "d").publish(SystemRows(systems_of(2020, "ab"), other, standing=True))
+    planned = plan(systems_of(2020, "ab"), other)
+    assert (planned.cost, planned.kept, planned.given_again, planned.drawn) == (0.0, True, 2, 0)
+    again = publish(systems_of(2020, "ab"), other)
     assert again.tables[0].rows == first.tables[0].rows
     assert len(draws) == 2
     # another ε is another series
-    assert (
-        Publisher(ledger, "d")
-        .plan(
-            SystemRows(
-                systems_of(2019), ReleaseTerms.of(System(), 2.0, choices=CHOICES), standing=True
-            )
-        )
-        .drawn
-        == 2
-    )
-
-
-def test_who_has_left_is_given_only_where_that_is_asked(ledger, systems_of):
-    first = Publisher(ledger, "d").publish(SystemRows(systems_of(2019), TERMS, standing=True))
-    kept = Publisher(ledger, "d").publish(
-        SystemRows(systems_of(2020, "b"), TERMS, standing=True, keep_gone=True)
-    )
+    assert plan(systems_of(2019), ReleaseTerms.of(System(), 2.0, choices=CHOICES)).drawn == 2
+    # who has left is given only where that is asked
+    kept = publish(systems_of(2020, "b"), keep_gone=True)
     assert kept.tables[0].rows == first.tables[0].rows
-    alone = Publisher(ledger, "d").publish(SystemRows(systems_of(2020, "b"), TERMS, standing=True))
-    assert set(alone.tables[0].rows) == {row_of(ledger, "b")}
+    assert set(publish(systems_of(2020, "b")).tables[0].rows) == {row_of(ledger, "b")}
 
 
-def test_a_changed_roof_is_drawn_anew_once_and_charged_again(ledger, systems_of, draws):
-    Publisher(ledger, "d").publish(SystemRows(systems_of(2019), TERMS, standing=True))
+def test_a_changed_roof_is_drawn_once_more_and_charged_again(ledger, systems_of, draws, publish):
+    publish(systems_of(2019))
     old = {name: row_of(ledger, name) for name in "ab"}
     for _ in range(2):  # the second is the same question, as after a stop
-        redraw = {"a": "2020-02-01"}
-        found = Publisher(ledger, "d").publish(
-            SystemRows(systems_of(2020, "ab"), TERMS, standing=True, redraw=redraw)
-        )
+        found = publish(systems_of(2020, "ab"), redraw={"a": "2020-02-01"})
     assert spent(ledger) == {"a": 56, "b": 28, "c": 0, "d": 0}
     assert row_of(ledger, "a") != old["a"]
     assert set(found.tables[0].rows) == {row_of(ledger, "a"), old["b"]}
     # next year it stands, and a change of an earlier day is no other
-    later = Publisher(ledger, "d").publish(
-        SystemRows(systems_of(2021, "ab"), TERMS, standing=True, redraw={"a": "2019-12-01"})
-    )
+    later = publish(systems_of(2021, "ab"), redraw={"a": "2019-12-01"})
     assert later.tables[0].rows == found.tables[0].rows
     assert len(draws) == 3
     with pytest.raises(BudgetExceeded):
-        Publisher(ledger, "d").publish(
-            SystemRows(systems_of(2021, "ab"), TERMS, standing=True, redraw={"a": "2021-01-01"})
-        )
+        publish(systems_of(2021, "ab"), redraw={"a": "2021-01-01"})
     assert ledger.verify("d").holds
 
 
 @pytest.mark.parametrize("redraw", [{"a": "last year"}, {"a": "20200201"}, {"x": "2020-02-01"}])
-def test_a_redraw_names_a_system_with_readings_and_a_day(ledger, systems_of, redraw):
+def test_a_redraw_names_a_system_with_readings_and_a_day(systems_of, redraw, publish):
     with pytest.raises(ParameterError, match="again") as caught:
-        Publisher(ledger, "d").publish(
-            SystemRows(systems_of(2019), TERMS, standing=True, redraw=redraw)
-        )
+        publish(systems_of(2019), redraw=redraw)
     assert "'x'" not in str(caught.value)
 
 
-def test_a_stopped_run_is_taken_up_without_a_second_charge(ledger, systems_of, monkeypatch):
-    Publisher(ledger, "d").publish(SystemRows(systems_of(2019), TERMS, standing=True))
+def test_a_stopped_run_is_taken_up_and_single_publications_share_the_account(
+    ledger, systems_of, monkeypatch, plan, publish
+):
+    publish(systems_of(2019))
     with monkeypatch.context() as broken:
         broken.setattr(fleet_releases, "draw_release", lambda *_, **__: 1 / 0)
         with pytest.raises(ZeroDivisionError):
-            Publisher(ledger, "d").publish(SystemRows(systems_of(2020), TERMS, standing=True))
-    plan = Publisher(ledger, "d").plan(SystemRows(systems_of(2020), TERMS, standing=True))
-    assert (plan.cost, plan.drawn) == (0.0, 1)
-    Publisher(ledger, "d").publish(SystemRows(systems_of(2020), TERMS, standing=True))
+            publish(systems_of(2020))
+    assert (plan(systems_of(2020)).cost, plan(systems_of(2020)).drawn) == (0.0, 1)
+    publish(systems_of(2020))
     assert spent(ledger)["c"] == 28
-
-
-def test_standing_rows_and_single_publications_share_a_households_account(ledger, systems_of):
-    Publisher(ledger, "d").publish(SystemRows(systems_of(2019), TERMS, standing=True))
-    Publisher(ledger, "d").publish(SystemRows(systems_of(2019), TERMS))
-    assert spent(ledger) == {"a": 56, "b": 56, "c": 0, "d": 0}
+    publish(systems_of(2019), standing=False)
+    assert spent(ledger) == {"a": 56, "b": 56, "c": 28, "d": 0}
     with pytest.raises(BudgetExceeded):
-        Publisher(ledger, "d").publish(SystemRows(systems_of(2020), TERMS))
+        publish(systems_of(2020), standing=False)
 
 
 @pytest.mark.parametrize(
@@ -208,21 +204,19 @@ def test_standing_rows_and_single_publications_share_a_households_account(ledger
     ],
 )
 def test_a_kept_row_that_was_changed_is_noticed(
-    ledger, systems_of, tmp_path, monkeypatch, statement
+    ledger, systems_of, tmp_path, monkeypatch, statement, publish
 ):
     year_is(monkeypatch, 2019)
-    Publisher(ledger, "d").publish(SystemRows(systems_of(2019), TERMS, standing=True))
-    engine = create_engine(f"sqlite:///{tmp_path / 'l.db'}")
-    with engine.begin() as connection:
-        assert connection.execute(text(statement)).rowcount == 1
-    engine.dispose()
+    publish(systems_of(2019))
+    with closing(sqlite3.connect(tmp_path / "l.db")) as database, database:
+        assert database.execute(statement).rowcount == 1
     assert not ledger.verify("d").holds
     if "2018" in statement:
         with pytest.raises(LedgerConflict, match="an answer was changed"):
-            ledger.kept_series("d", SystemRows(PublicSystems(), TERMS, standing=True).series)
+            ledger.kept_series("d", rows_of(PublicSystems()).series)
     marks = HighWaterMarks(tmp_path / "l.db.mark")
-    with Ledger(tmp_path / "l.db", marks=marks) as anew, pytest.raises(LedgerConflict):
-        Publisher(anew, "d").publish(SystemRows(systems_of(2020), TERMS, standing=True))
+    with Ledger(tmp_path / "l.db", marks=marks) as again, pytest.raises(LedgerConflict):
+        Publisher(again, "d").publish(rows_of(systems_of(2020)))
 
 
 def test_of_a_fleet_only_new_systems_are_scored_and_others_need_no_readings(
@@ -236,15 +230,15 @@ def test_of_a_fleet_only_new_systems_are_scored_and_others_need_no_readings(
     homes = [SystemHome(name, f"home-{name}") for name in roofs]
     few = frame[frame.system_id != "b2"]
     table = write_systems(tmp_path / "few.csv", ["a1", "b1"])
-    with open_fleet(write_readings(tmp_path / "1", few), table, **settings) as one:
-        first = Publisher(ledger, "d", homes=homes).publish(SystemRows(one, TERMS, standing=True))
+    with open_to_release(write_readings(tmp_path / "1", few), table, **settings) as one:
+        first = Publisher(ledger, "d", homes=homes).publish(rows_of(one))
     # the next year's readings are those of the new system alone
     late = frame[frame.system_id == "b2"].copy()
     late["time"] += pd.Timedelta(days=364)
     table = write_systems(tmp_path / "all.csv", ["a1", "b1", "b2"])
-    with open_fleet(write_readings(tmp_path / "2", late), table, **settings) as two:
+    with open_to_release(write_readings(tmp_path / "2", late), table, **settings) as two:
         assert [part.size for part in two.only(["b2"]).parts(TERMS)] == [1]
-        second = Publisher(ledger, "d", homes=homes).publish(SystemRows(two, TERMS, standing=True))
+        second = Publisher(ledger, "d", homes=homes).publish(rows_of(two))
     assert set(first.tables[0].rows) < set(second.tables[0].rows)
     assert (len(second.tables[0].rows), len(draws)) == (3, 3)
 
@@ -254,7 +248,7 @@ def test_some_of_a_fleet_have_frames_and_parts_of_their_own(clear_power, tmp_pat
     roofs["a2"] = roofs["a2"].iloc[48:]
     folder = write_readings(tmp_path / "r", long_frame(roofs))
     table = write_systems(tmp_path / "s.csv", roofs)
-    with open_fleet(folder, table, part_rows=1) as fleet:
+    with open_to_release(folder, table, part_rows=1) as fleet:
         some = fleet.only({"a2"})
         assert (len(some), list(some.about())) == (1, ["a2"])
         (whole,), (own,) = fleet.roster.time_grids.values(), some.roster.time_grids.values()

@@ -17,7 +17,7 @@ from sunveil.publication.published_tables import BINS, Bins
 from sunveil.publish import fit_synthetic, synthetic_table
 from sunveil.publish.fit_synthetic import Marginal, sample_model
 from sunveil.publish.publisher import Publisher
-from sunveil.publish.synthetic_table import SyntheticTable, bins_of_rows, noise_distance
+from sunveil.publish.synthetic_table import SyntheticTable, bins_of_rows, noise_distance, tally
 
 SMALL = Bins(8, (0.0, 10.0, 20.0, 30.0, 90.0), (1.0, 3.0, 6.0, 12.0, 30.0))
 SYSTEMS = 3000
@@ -43,7 +43,25 @@ def ledger(tmp_path_factory):
 
 @pytest.fixture(scope="module")
 def found(ledger):
-    return Publisher(ledger, "d").publish(SyntheticTable(4.0, fleet(), bins=SMALL))
+    return publish(ledger, 4.0)
+
+
+def publish(ledger, epsilon, rows=None):
+    table = SyntheticTable(epsilon, fleet() if rows is None else rows, bins=SMALL)
+    return Publisher(ledger, "d").publish(table)
+
+
+def plan(ledger, epsilon, dataset="d"):
+    return Publisher(ledger, dataset).plan(SyntheticTable(epsilon, size=SYSTEMS, bins=SMALL))
+
+
+def correlations(places):
+    turns = 2.0 * np.pi * places[0] / SMALL.sectors
+    tilts, classes = np.array(SMALL.tilt_edges), np.array(SMALL.capacity_edges_kw)
+    tilt = (tilts[1:] + tilts[:-1])[places[1]]
+    capacity = np.log(classes[1:] + classes[:-1])[places[2]]
+    found = np.corrcoef([np.cos(turns), np.sin(turns), tilt, capacity])
+    return found[[0, 1, 0, 1, 2], [2, 2, 3, 3, 3]]
 
 
 def test_the_table_is_as_long_as_the_fleet_and_like_it(found):
@@ -52,42 +70,20 @@ def test_the_table_is_as_long_as_the_fleet_and_like_it(found):
     real, made = bins_of_rows(fleet(), SMALL), synthetic_table.places_of_table(table, SMALL)
     # half of what is seen comes from drawing 3,000 rows, and most of the rest from the noise
     for axes in (*synthetic_table.SINGLES, *synthetic_table.PAIRS):
-        moved = (
-            np.abs(
-                synthetic_table.tally(real, axes, SMALL) - synthetic_table.tally(made, axes, SMALL)
-            ).sum()
-            / 2
-        )
+        moved = np.abs(tally(real, axes, SMALL) - tally(made, axes, SMALL)).sum() / 2
         assert moved / SYSTEMS < (0.06 if len(axes) == 1 else 0.12)
-
-    def correlations(places):
-        turns = 2.0 * np.pi * places[0] / SMALL.sectors
-        tilts, classes = np.array(SMALL.tilt_edges), np.array(SMALL.capacity_edges_kw)
-        tilt = (tilts[1:] + tilts[:-1])[places[1]]
-        capacity = np.log(classes[1:] + classes[:-1])[places[2]]
-        found = np.corrcoef([np.cos(turns), np.sin(turns), tilt, capacity])
-        return found[[0, 1, 0, 1, 2], [2, 2, 3, 3, 3]]
-
     assert np.abs(correlations(real)).max() > 0.4
     assert np.abs(correlations(made) - correlations(real)).max() < 0.12
 
 
-def test_what_goes_together_still_does(found):
-    table = found.tables[0]
-    tilt, capacity = np.array(table.column("surface_tilt")), table.column("dc_capacity_kw")
-    assert np.corrcoef(tilt, np.log(capacity))[0, 1] > 0.4
-
-
-def test_values_lie_in_the_public_range_and_none_is_a_customers(found):
+def test_values_go_together_lie_in_the_public_range_and_none_is_a_customers(found):
     table = found.tables[0]
     azimuth, tilt, capacity = (np.array(table.column(name)) for name in fit_synthetic.NAMES)
-    assert azimuth.min() >= 0.0
-    assert azimuth.max() <= 360.0
-    assert tilt.min() >= 0.0
-    assert tilt.max() <= 90.0
-    assert capacity.min() >= 1.0
-    assert capacity.max() <= 30.0
+    assert np.corrcoef(tilt, np.log(capacity))[0, 1] > 0.4
+    for values, low, high in ((azimuth, 0.0, 360.0), (tilt, 0.0, 90.0), (capacity, 1.0, 30.0)):
+        assert low <= values.min() <= values.max() <= high
     assert len(set(table.rows)) > 0.99 * SYSTEMS
+    assert "jax" not in sys.modules  # which must stay out of the process that holds the ledger
 
 
 def test_the_counts_that_it_was_made_of_stand_beside_it_with_their_noise(found):
@@ -106,12 +102,19 @@ def test_the_counts_that_it_was_made_of_stand_beside_it_with_their_noise(found):
 def test_it_is_charged_once_and_kept(ledger, found, monkeypatch):
     charges = [e.facts() for e in ledger.entries("d") if e.kind == "charge"]
     assert [(each["cost"], each["systems"]) for each in charges] == [(4 * 10**9, None)]
-    monkeypatch.setattr(SyntheticTable, "draw", lambda *_, **__: pytest.fail("drawn again"))
-    again = Publisher(ledger, "d").publish(SyntheticTable(4.0, fleet(), bins=SMALL))
-    assert again.tables[0].rows == found.tables[0].rows
-    assert again.tables[1].rows == found.tables[1].rows
+    with monkeypatch.context() as patch:
+        patch.setattr(SyntheticTable, "draw", lambda *_, **__: pytest.fail("drawn again"))
+        again = publish(ledger, 4.0)
+    assert [table.rows for table in again.tables] == [table.rows for table in found.tables]
     assert ledger.dataset("d").fleet_spent == 4.0
     assert found.guarantee == Guarantee(System(), 4.0, 0.0, "docs/proofs/discrete-laplace.md")
+    planned = plan(ledger, 1.0)
+    assert (planned.cost, planned.remaining, planned.kept) == (1.0, 6.0, False)
+    assert list(planned.expected) == [r[1] for r in found.tables[1].rows if r[0] == "distance"]
+    kept = plan(ledger, 4.0)
+    assert (kept.cost, kept.kept) == (0.0, True)
+    assert kept.expected["surface_tilt"] < planned.expected["surface_tilt"] / 3.0
+    assert ledger.dataset("d").remaining == 6.0
 
 
 def test_a_stopped_call_is_taken_up_without_a_second_charge(ledger, monkeypatch):
@@ -119,83 +122,53 @@ def test_a_stopped_call_is_taken_up_without_a_second_charge(ledger, monkeypatch)
     with monkeypatch.context() as patch:
         patch.setattr(SyntheticTable, "draw", lambda *_, **__: 1 / 0)
         with pytest.raises(ZeroDivisionError):
-            Publisher(ledger, "d").publish(SyntheticTable(0.5, fleet(), bins=SMALL))
-    paid = ledger.dataset("d").fleet_spent
-    assert paid == before + 0.5
-    assert Publisher(ledger, "d").plan(SyntheticTable(0.5, size=SYSTEMS, bins=SMALL)).cost == 0.0
-    Publisher(ledger, "d").publish(SyntheticTable(0.5, fleet(), bins=SMALL))
-    assert ledger.dataset("d").fleet_spent == paid
+            publish(ledger, 0.5)
+    assert ledger.dataset("d").fleet_spent == before + 0.5
+    assert plan(ledger, 0.5).cost == 0.0
+    publish(ledger, 0.5)
+    assert ledger.dataset("d").fleet_spent == before + 0.5
 
 
-def test_a_plan_says_cost_and_noise_and_spends_nothing(ledger, found):
-    before = ledger.dataset("d").remaining
-    plan = Publisher(ledger, "d").plan(SyntheticTable(1.0, size=SYSTEMS, bins=SMALL))
-    assert (plan.cost, plan.remaining, plan.kept) == (1.0, before, False)
-    assert list(plan.expected) == [row[1] for row in found.tables[1].rows if row[0] == "distance"]
-    kept = Publisher(ledger, "d").plan(SyntheticTable(4.0, size=SYSTEMS, bins=SMALL))
-    assert (kept.cost, kept.kept) == (0.0, True)
-    assert kept.expected["surface_tilt"] < plan.expected["surface_tilt"] / 3.0
-    assert ledger.dataset("d").remaining == before
+def parts_of(spending):
+    return [mechanism for mechanism, _ in synthetic_table._mechanisms(spending)]
 
 
-def test_the_noise_of_all_counts_costs_epsilon_and_no_more():
-    for epsilon in (0.1, 0.7, 1.0, 3.3):
-        parts = [
-            mechanism.epsilon for mechanism, _ in synthetic_table._mechanisms(Spending(epsilon))
-        ]
-        total = sum(Fraction(part) for part in parts)
-        assert Fraction(epsilon) * (1 - Fraction(1, 10**12)) < total <= Fraction(epsilon)
+@pytest.mark.parametrize("epsilon", [0.1, 0.7, 1.0, 3.3])
+def test_the_noise_of_all_counts_costs_epsilon_and_no_more(epsilon):
+    total = sum(Fraction(part.epsilon) for part in parts_of(Spending(epsilon)))
+    assert Fraction(epsilon) * (1 - Fraction(1, 10**12)) < total <= Fraction(epsilon)
 
 
 def test_under_a_promise_with_delta_noise_is_gaussian_and_rho_is_charged(ledger):
-    parts = [
-        noise.rho
-        for noise, _ in synthetic_table._mechanisms(Spending.asked(1.0, concentrated=True))
-    ]
+    parts = [noise.rho for noise in parts_of(Spending.asked(1.0, concentrated=True))]
     assert sum(map(Fraction, parts)) <= Fraction(1, 2)
     assert sum(parts) == pytest.approx(0.5)
     ledger.create_dataset("many", Promise(System(), 9.0, 1e-6))
     ledger.create_dataset("few", Promise(System(), 9.0))
-    rho, epsilon = (
-        Publisher(ledger, name).plan(SyntheticTable(1.0, size=SYSTEMS, bins=SMALL))
-        for name in ("many", "few")
-    )
+    rho, epsilon = (plan(ledger, 1.0, name) for name in ("many", "few"))
     assert (rho.cost, epsilon.cost) == (0.5, 1.0)
     assert all(rho.expected[name] < 0.5 * noise for name, noise in epsilon.expected.items())
 
 
-def test_replacing_any_row_moves_each_kind_of_counts_by_at_most_the_sensitivity():
-    rows = fleet(50)
-    real = synthetic_table.bins_of_rows(rows, BINS)
-    for seed in range(20):
-        rng = np.random.default_rng(seed)
-        other = FleetRows(
-            rows.system_ids,
-            np.append(rows.surface_azimuth[:-1], rng.uniform(0.0, 360.0)),
-            np.append(rows.surface_tilt[:-1], rng.uniform(0.0, 90.0)),
-            np.append(rows.dc_capacity_kw[:-1], rng.uniform(0.0, 200.0)),
+@pytest.mark.parametrize("seed", range(20))
+def test_replacing_any_row_moves_each_kind_of_counts_by_at_most_the_sensitivity(seed):
+    rows, rng = fleet(50), np.random.default_rng(seed)
+    columns = (rows.surface_azimuth, 360.0), (rows.surface_tilt, 90.0), (rows.dc_capacity_kw, 200.0)
+    changed = [np.append(column[:-1], rng.uniform(0.0, most)) for column, most in columns]
+    real, moved = (bins_of_rows(r, BINS) for r in (rows, FleetRows(rows.system_ids, *changed)))
+    for kinds in (synthetic_table.SINGLES, synthetic_table.PAIRS):
+        away = np.concatenate(
+            [(tally(real, axes, BINS) - tally(moved, axes, BINS)).ravel() for axes in kinds]
         )
-        moved = synthetic_table.bins_of_rows(other, BINS)
-        for kinds in (synthetic_table.SINGLES, synthetic_table.PAIRS):
-            away = [
-                synthetic_table.tally(real, a, BINS) - synthetic_table.tally(moved, a, BINS)
-                for a in kinds
-            ]
-            assert (
-                sum(np.abs(table).sum() for table in away) <= synthetic_table.SENSITIVITY.absolute
-            )
-            assert sum((table**2).sum() for table in away) <= synthetic_table.SENSITIVITY.squared
+        assert np.abs(away).sum() <= synthetic_table.SENSITIVITY.absolute
+        assert (away**2).sum() <= synthetic_table.SENSITIVITY.squared
 
 
 def test_the_stated_noise_is_what_the_noise_does():
-    mechanism, _ = synthetic_table._mechanisms(Spending(1.0))[1]
+    mechanism, bound = parts_of(Spending(1.0))[1], synthetic_table.SENSITIVITY
     empty = np.zeros(2000, dtype=np.int64)
-    counts = discrete_noise.Counts(
-        empty, synthetic_table.SENSITIVITY, System(), synthetic_table.PROOFS[0]
-    )
-    marginal = Marginal(
-        (0, 1), empty.astype(float), mechanism.deviation(synthetic_table.SENSITIVITY)
-    )
+    counts = discrete_noise.Counts(empty, bound, System(), synthetic_table.PROOFS[0])
+    marginal = Marginal((0, 1), empty.astype(float), mechanism.deviation(bound))
     seen = np.abs(mechanism.draw(counts)).sum() / 2.0 / 500
     assert seen == pytest.approx(noise_distance(marginal, 500), rel=0.15)
 
@@ -226,10 +199,6 @@ def test_the_stated_error_of_a_correlation_is_that_of_noisy_counts():
     assert np.std(seen) == pytest.approx(told, rel=0.15)
 
 
-def test_jax_stays_out_of_the_process_that_holds_the_ledger(found):
-    assert "jax" not in sys.modules
-
-
 def test_a_model_that_cannot_be_fitted_is_told_in_one_sentence():
     empty = Marginal((0,), np.zeros(3), 1.0)
     with pytest.raises(SunveilError, match="could not be fitted: ") as caught:
@@ -248,33 +217,31 @@ def test_a_system_without_values_is_counted_like_any_other():
 
 def test_refusals_charge_nothing(ledger, found, monkeypatch):
     before = ledger.entries("d")
-    with pytest.raises(ParameterError, match="at least one system"):
-        Publisher(ledger, "d").publish(SyntheticTable(1.0, fleet(0)))
-    with pytest.raises(BudgetExceeded):
-        Publisher(ledger, "d").publish(SyntheticTable(7.0, fleet(20)))
-    with pytest.raises(ParameterError):
-        Publisher(ledger, "d").publish(SyntheticTable(0.0, fleet(20)))
+    for epsilon, systems, error, said in (
+        (1.0, 0, ParameterError, "at least one system"),
+        (7.0, 20, BudgetExceeded, None),
+        (0.0, 20, ParameterError, None),
+    ):
+        with pytest.raises(error, match=said):
+            publish(ledger, epsilon, fleet(systems))
     monkeypatch.setitem(sys.modules, "mbi", None)
     with pytest.raises(MissingExtra, match=r"pip install 'sunveil\[synthetic\]'"):
-        Publisher(ledger, "d").publish(SyntheticTable(1.0, fleet(20)))
+        publish(ledger, 1.0, fleet(20))
     assert ledger.entries("d") == before
 
 
-@pytest.mark.parametrize("left", [0.0, -3.0])
-def test_noise_that_leaves_nobody_leaves_no_correlation(left):
-    table = np.array([[2.0, -2.0], [1.0, left - 1.0]])
-    shares, x, y = synthetic_table._standard(table, np.array([0.0, 1.0]), np.array([0.0, 1.0]))
-    assert float(x @ shares @ y) == 0.0
-
-
-@pytest.mark.parametrize("column", [0, 1])
-def test_where_noise_leaves_no_spread_the_stated_error_says_only_noise(column):
-    # all that is left stands in one bin of an axis: first order would say a billion
-    counts = np.zeros((4, 3))
-    counts[:, column] = [1.0, 0.0, 2.0, 0.0]
-    bare = Marginal((1, 2), counts, 300.0)
-    found = synthetic_table._correlation_noise(bare, 0.0, np.arange(4.0), np.arange(3.0))
-    assert found == 1.0
+def test_where_noise_leaves_nobody_or_no_spread_the_stated_error_says_only_noise():
+    for left in (0.0, -3.0):
+        table = np.array([[2.0, -2.0], [1.0, left - 1.0]])
+        shares, x, y = synthetic_table._standard(table, np.arange(2.0), np.arange(2.0))
+        assert float(x @ shares @ y) == 0.0
+    for column in (0, 1):
+        # all that is left stands in one bin of an axis: first order would say a billion
+        counts = np.zeros((4, 3))
+        counts[:, column] = [1.0, 0.0, 2.0, 0.0]
+        bare = Marginal((1, 2), counts, 300.0)
+        found = synthetic_table._correlation_noise(bare, 0.0, np.arange(4.0), np.arange(3.0))
+        assert found == 1.0
 
 
 def test_no_error_of_survival_is_larger_than_what_it_is_an_error_of(ledger, found):

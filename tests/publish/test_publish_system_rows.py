@@ -1,13 +1,18 @@
+"""Rows of systems: terms and questions, and the tables that hold them."""
+
 from __future__ import annotations
 
 import json
 from types import SimpleNamespace
 
 import pyarrow.parquet as parquet
+import pytest
 from fleet_makers import PublicSystems
 
 from sunveil.engine.constants import TYPICAL_HAZE
-from sunveil.privacy import Days
+from sunveil.errors import ParameterError
+from sunveil.ledger import Promise
+from sunveil.privacy import Days, Readings, System
 from sunveil.publication import Publication, write_publication
 from sunveil.publication.publication_folder import NEEDED
 from sunveil.publish.system_rows import SystemRows, row_of, systems_tables
@@ -60,58 +65,68 @@ def rows_told() -> list[list[object]]:
     return json.loads(json.dumps(rows))  # as a ledger keeps them
 
 
-def test_rows_with_planes_have_a_flat_table_of_them():
+def test_rows_with_planes_have_a_flat_table_of_them_and_others_none():
     systems, planes = systems_tables(rows_told())
     assert systems.column("mount") == ["two planes", "tracker", "one plane", None]
     assert systems.column("axis_azimuth") == [None, 180.0, None, None]
     assert systems.column("gcr") == [None, 0.5, None, None]
-    assert [None if each is None else len(each) for each in systems.column("planes")] == [
-        2,
-        0,
-        1,
-        None,
-    ]
+    many = [None if each is None else len(each) for each in systems.column("planes")]
+    assert many == [2, 0, 1, None]
     assert planes.rows == (
         ("ridge", 1, 90.0, 30.0, 0.7, 3.5),
         ("ridge", 2, 270.0, 30.0, 0.3, 1.5),
         ("one", 1, 90.0, 13.0, 1.0, 5.0),
     )
-
-
-def test_rows_without_planes_have_no_table_of_them():
     (systems,) = systems_tables(rows_told()[3:])
     assert [column.name for column in systems.columns] == list(NEEDED)
     assert systems.rows == (("untold", 90.0, 13.0, 5.0),)
 
 
 def test_parquet_has_the_list_of_planes_and_csv_has_not(tmp_path):
-    systems, planes = systems_tables(rows_told())
+    made = tuple(systems_tables(rows_told()))
     guarantee = ReleaseTerms.of(Days(1), 1.0).guarantee
-    publication = Publication("Systems", (systems, planes), guarantee, "drawn")
-    write_publication(tmp_path / "out", publication)
-    nested = parquet.read_table(tmp_path / "out" / "systems.parquet").to_pylist()
-    assert nested[0]["planes"][1] == {
-        "surface_azimuth": 270.0,
-        "surface_tilt": 30.0,
-        "share": 0.3,
-    }
+    out = tmp_path / "out"
+    write_publication(out, Publication("Systems", made, guarantee, "drawn"))
+    nested = parquet.read_table(out / "systems.parquet").to_pylist()
+    plane = {"surface_azimuth": 270.0, "surface_tilt": 30.0, "share": 0.3}
+    assert nested[0]["planes"][1] == plane
     assert nested[3]["planes"] is None
-    head = (tmp_path / "out" / "systems.csv").read_text().splitlines()[0]
-    assert "planes" not in head
-    flat = (tmp_path / "out" / "planes.csv").read_text().splitlines()
-    assert flat[1] == "ridge,1,90.0,30.0,0.7,3.5"
-    package = json.loads((tmp_path / "out" / "datapackage.json").read_text())
+    assert "planes" not in (out / "systems.csv").read_text().splitlines()[0]
+    assert (out / "planes.csv").read_text().splitlines()[1] == "ridge,1,90.0,30.0,0.7,3.5"
+    package = json.loads((out / "datapackage.json").read_text())
     kinds = {
         each["path"]: [field["type"] for field in each["schema"]["fields"]]
         for each in package["resources"]
     }
     assert "array" in kinds["systems.parquet"]
     assert "array" not in kinds["systems.csv"]
-    arrays = [
-        len(each["PVArrays"])
-        for each in json.loads((tmp_path / "out" / "systems.orange-button.json").read_text())[
-            "PVSystems"
-        ]
-    ]
-    assert arrays == [2, 1, 1, 1]
-    assert not (tmp_path / "out" / "planes.orange-button.json").exists()
+    listed = json.loads((out / "systems.orange-button.json").read_text())["PVSystems"]
+    assert [len(each["PVArrays"]) for each in listed] == [2, 1, 1, 1]
+    assert not (out / "planes.orange-button.json").exists()
+
+
+PURE, WITH_DELTA = Promise(Readings(1), 4.0), Promise(Readings(1), 4.0, 1e-6)
+
+
+@pytest.mark.parametrize("unit", [Readings(1), Days(1), System()], ids=str)
+@pytest.mark.parametrize("promise", [None, PURE, WITH_DELTA], ids=["none", "pure", "delta"])
+def test_the_promise_decides_the_default_mechanism_of_a_part_of_a_record(unit, promise):
+    default = ReleaseTerms.of(unit, 0.1, promise=promise).mechanism
+    for name in ("permute-and-flip", "exponential"):
+        if unit == System():
+            with pytest.raises(ParameterError, match="by the window"):
+                ReleaseTerms.of(unit, 0.1, mechanism=name, promise=promise)
+        else:
+            assert ReleaseTerms.of(unit, 0.1, mechanism=name, promise=promise).mechanism == name
+    if unit == System():
+        assert default == "window"
+    else:
+        assert default == ("exponential" if promise is WITH_DELTA else "permute-and-flip")
+
+
+def test_the_default_under_a_delta_costs_a_quarter():
+    default = ReleaseTerms.of(Readings(1), 0.2, promise=WITH_DELTA)
+    assert default.guarantee.proof == "docs/proofs/exponential.md"
+    other = ReleaseTerms.of(Readings(1), 0.2, mechanism="permute-and-flip", promise=WITH_DELTA)
+    costs = [WITH_DELTA.cost(each.guarantee, mechanism=each.mechanism) for each in (default, other)]
+    assert costs == [5_000_000, 20_000_000]

@@ -1,3 +1,5 @@
+"""Rows of systems, from a fleet of files and from records in memory."""
+
 from __future__ import annotations
 
 import json
@@ -5,6 +7,7 @@ import signal
 import subprocess
 import sys
 import threading
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -13,26 +16,30 @@ from roof_fleets import (
     CHOICES,
     PLANES,
     TERMS,
+    in_memory,
     long_frame,
+    open_to_release,
     write_layouts,
     write_readings,
     write_systems,
 )
 
-from sunveil.errors import BudgetExceeded, ParameterError, SourceError
+from sunveil.errors import BudgetExceeded, ParameterError, SourceError, WeatherError
 from sunveil.fleet.open import HeldRecord
 from sunveil.ledger import Ledger, Promise
 from sunveil.ledger.hash_chain import HighWaterMarks
-from sunveil.meters import MeterOptions
-from sunveil.privacy import Days, Readings, System
+from sunveil.meters import MeterOptions, from_pandas
+from sunveil.meters.record import Cleaning
+from sunveil.privacy import Days, Guarantee, Readings, System
 from sunveil.publish.publisher import Publisher
 from sunveil.publish.system_rows import SystemRows
 from sunveil.releases import fleet_releases, release
 from sunveil.releases.candidate_frame import make_frame
 from sunveil.releases.expected_errors import typical_errors
-from sunveil.releases.fleet_releases import FrameCache, ReleaseTerms, open_fleet, release_systems
+from sunveil.releases.fleet_releases import FrameCache, ReleaseTerms, release_systems
 from sunveil.releases.prior_and_votes import VOTE_RULES
 from sunveil.releases.release import score_record
+from sunveil.weather import clearsky
 
 HERE = Path(__file__).parent
 
@@ -65,22 +72,39 @@ def ledger(tmp_path):
         yield book
 
 
+def publish(ledger, fleet, terms=TERMS):
+    return Publisher(ledger, "d").publish(SystemRows(fleet, terms))
+
+
 def charges(ledger, dataset="d"):
     return [entry.facts() for entry in ledger.entries(dataset) if entry.kind == "charge"]
 
 
 def opened(fleet, systems, **options):
-    return open_fleet(fleet, systems, part_rows=1, **options)
+    return open_to_release(fleet, systems, part_rows=1, **options)
 
 
 def kinds(opened_fleet):
     return {each.system_id: each.kind for each in opened_fleet.refused}
 
 
-def test_every_system_is_one_row_near_the_truth_under_a_random_name(fleet, systems, ledger):
+def test_every_system_is_one_row_near_the_truth_and_charged_before_the_first_draw(
+    fleet, systems, ledger, monkeypatch
+):
+    seen, real = [], release.draw_release
+
+    def watch(*args, **options):
+        told = [(each["cost"], len(each["systems"])) for each in charges(ledger)]
+        seen.append((told, threading.current_thread() is threading.main_thread()))
+        return real(*args, **options)
+
+    monkeypatch.setattr(fleet_releases, "draw_release", watch)
     with opened(fleet, systems) as one:
-        found = Publisher(ledger, "d").publish(SystemRows(one, TERMS))
+        found = publish(ledger, one)
         assert one.refused == ()
+    # and no other thread draws
+    assert seen == [([(28 * 10**9, 6)], True)] * 6
+    assert ledger.verify("d").holds
     table, _ = found.tables
     names = table.column("release_id")
     assert len(set(names)) == 6
@@ -90,24 +114,6 @@ def test_every_system_is_one_row_near_the_truth_under_a_random_name(fleet, syste
     assert np.abs(np.subtract(drawn, truth)).max() <= 15.0
     told = json.dumps([table.rows, found.public, found.title, found.mechanism])
     assert not any(name in told.replace("-", " ").split() for name in PLANES)
-
-
-def test_all_are_charged_before_the_first_draw_which_no_other_thread_makes(
-    fleet, systems, ledger, monkeypatch
-):
-    seen = []
-    real = release.draw_release
-
-    def watch(*args, **options):
-        told = [(each["cost"], len(each["systems"])) for each in charges(ledger)]
-        seen.append((told, threading.current_thread() is threading.main_thread()))
-        return real(*args, **options)
-
-    monkeypatch.setattr(fleet_releases, "draw_release", watch)
-    with opened(fleet, systems) as one:
-        Publisher(ledger, "d").publish(SystemRows(one, TERMS))
-    assert seen == [([(28 * 10**9, 6)], True)] * 6
-    assert ledger.verify("d").holds
 
 
 @pytest.mark.parametrize("draws", [0, 4])
@@ -126,7 +132,7 @@ def test_a_run_that_is_killed_goes_on_with_what_it_drew_and_is_charged_once(
     with opened(fleet, systems, work=work) as one:
         plan = Publisher(ledger, "d").plan(SystemRows(one, TERMS))
         assert (plan.cost, plan.kept, plan.remaining) == (0.0, False, 2.0)
-        found = Publisher(ledger, "d").publish(SystemRows(one, TERMS))
+        found = publish(ledger, one)
     rows = found.tables[0].rows
     assert len(rows) == 6
     assert {tuple(row) for row in before} <= set(rows)
@@ -139,15 +145,13 @@ def test_asked_again_the_kept_answer_comes_back_whatever_the_layout(
     frame, fleet, systems, ledger, tmp_path, monkeypatch
 ):
     with opened(fleet, systems) as one:
-        first = Publisher(ledger, "d").publish(SystemRows(one, TERMS))
+        first = publish(ledger, one)
     monkeypatch.setattr(fleet_releases, "draw_release", lambda *_, **__: pytest.fail("drawn"))
-    label = MeterOptions(label="start")
     for path in write_layouts(tmp_path / "layouts", frame):
-        with opened(path, systems, reading=label) as other:
+        with opened(path, systems, reading=MeterOptions(label="start")) as other:
             assert other.refused == ()
-            again = Publisher(ledger, "d").publish(SystemRows(other, TERMS))
+            assert publish(ledger, other).tables[0].rows == first.tables[0].rows
             assert Publisher(ledger, "d").plan(SystemRows(other, TERMS)).kept
-        assert again.tables[0].rows == first.tables[0].rows
     assert len(charges(ledger)) == 1
 
 
@@ -158,13 +162,25 @@ def test_too_small_a_budget_refuses_all_and_leaves_nothing_behind(
     large = ReleaseTerms.of(System(), 31.0, choices=CHOICES)
     work = tmp_path / "work"
     with pytest.raises(BudgetExceeded), opened(fleet, systems, work=work) as one:
-        Publisher(ledger, "d").publish(SystemRows(one, large))
+        publish(ledger, one, large)
     assert charges(ledger) == []
     assert not work.exists()
+    days = ReleaseTerms.of(Days(1), 1.0)
     with pytest.raises(ParameterError, match="protects only"):
-        Publisher(ledger, "d").affordable(
-            ReleaseTerms.of(Days(1), 1.0).guarantee, ReleaseTerms.of(Days(1), 1.0).mechanism
-        )
+        Publisher(ledger, "d").affordable(days.guarantee, days.mechanism)
+
+
+def test_a_work_folder_is_new_and_removed_at_the_end(fleet, systems, tmp_path):
+    kept = tmp_path / "work" / "kept.txt"
+    kept.parent.mkdir()
+    kept.write_text("mine", encoding="utf-8")
+    for folder, error in (("work", ParameterError), ("other", SourceError)):
+        said = "work must be a new or an empty folder" if folder == "work" else None
+        with pytest.raises(error, match=said), opened(tmp_path / "no-fleet", systems,
+                                                      work=tmp_path / folder):  # fmt: skip
+            pass
+    assert kept.read_text(encoding="utf-8") == "mine"
+    assert not (tmp_path / "other").exists()
 
 
 @pytest.mark.parametrize("value", [np.nan, np.inf, -999.0])
@@ -181,7 +197,7 @@ def test_who_is_released_does_not_depend_on_any_reading(
             for each in (one, two)
         ]
         assert told[0] == told[1]
-        assert len(Publisher(ledger, "d").publish(SystemRows(two, TERMS)).tables[0].rows) == 6
+        assert len(publish(ledger, two).tables[0].rows) == 6
 
 
 def test_a_row_without_a_time_is_no_row_with_or_without_a_reading(frame, systems, tmp_path):
@@ -263,14 +279,11 @@ def test_a_frame_shared_by_a_year_scores_a_late_record_as_its_own_frame_does(fle
         own = make_frame(weather, member.time_grid, CHOICES)
         (record,) = (
             each.record
-            for part in one.records.parts
-            for each in one.records.records(part)
+            for part in one.fleet.parts
+            for each in one.fleet.records(part)
             if isinstance(each, HeldRecord) and each.number == member.number
         )
-    frames = (
-        shared.resolved(unit, 1.0, time_grid=member.time_grid),
-        own.resolved(unit, 1.0),
-    )
+    frames = (shared.resolved(unit, 1.0, time_grid=member.time_grid), own.resolved(unit, 1.0))
     ours, theirs = (score_record(each, record, unit) for each in frames)
     if isinstance(unit, System):
         assert ours.place == theirs.place
@@ -341,4 +354,149 @@ def test_a_fleet_that_changes_while_it_is_read_is_noticed(frame, systems, ledger
     with opened(folder, systems) as one:
         (folder / "a1.parquet").write_bytes((folder / "a2.parquet").read_bytes())
         with pytest.raises(SourceError, match="was changed"):
-            Publisher(ledger, "d").publish(SystemRows(one, TERMS))
+            publish(ledger, one)
+
+
+@pytest.fixture(scope="module")
+def weather(golden_site):
+    return clearsky(golden_site, "2019-03-01", "2019-04-15")
+
+
+@pytest.fixture(scope="module")
+def records(clear_power):
+    """Five systems of 5 kW at (200, 30), under the curator's own names."""
+    power = clear_power(200.0, 30.0, dc_capacity_kw=5.0, start="2019-03-10", days=20)
+    one = from_pandas(power, label="start", cleaning="each", power_unit="kW")
+    return [replace(one, system_id=f"customer-{number}") for number in range(5)]
+
+
+@pytest.fixture
+def publish_records(ledger, records, weather):
+    def make(records=records, *, plan=False, dataset="d", **options):
+        options = {"unit": System(), "epsilon": 20.0, "choices": CHOICES, **options}
+        terms = ReleaseTerms.of(options.pop("unit"), options.pop("epsilon"), **options)
+        publisher = Publisher(ledger, dataset)
+        product = SystemRows(in_memory(records, weather), terms)
+        return publisher.plan(product) if plan else publisher.publish(product)
+
+    return make
+
+
+def test_the_errors_to_expect_of_a_register_are_those_of_half_the_epsilon(records, weather):
+    def found(systems, epsilon):
+        terms = ReleaseTerms.of(Readings(1), epsilon, choices=CHOICES)
+        return in_memory(systems, weather).expected(terms)
+
+    register, plain = replace(records[0], differenced=True), records[1]
+    assert found([register], 0.2) == found([plain], 0.1) != found([plain], 0.2)
+    mixed, apart = found([register, plain], 0.2), [found([plain], e) for e in (0.1, 0.2)]
+    assert mixed.tilt.mean == pytest.approx(np.mean([each.tilt.mean for each in apart]))
+    assert mixed.tilt.within == pytest.approx(np.mean([each.tilt.within for each in apart]))
+
+
+def test_nothing_in_a_row_depends_on_the_record_but_the_draw(publish_records, records, monkeypatch):
+    """So that rows of two publications can be linked by their values alone."""
+    short = replace(records[1], times=records[1].times[:480], power_kw=records[1].power_kw[:480])
+    register = replace(records[2], differenced=True)
+
+    def draw(scored, frame, **options):
+        drawn = real(scored, frame, **options)
+        return replace(drawn, surface_azimuth=190.0, surface_tilt=20.0, dc_capacity_kw=4.0)
+
+    real = release.draw_release
+    monkeypatch.setattr(fleet_releases, "draw_release", draw)
+    for systems in ([records[0], short, register], [register, records[0]]):
+        table, errors = publish_records(systems, unit=System(), epsilon=2.0).tables
+        names = {column.name for column in table.columns}
+        assert names == {"release_id", "surface_azimuth", "surface_tilt", "dc_capacity_kw"}
+        assert {row[1:] for row in table.rows} == {(190.0, 20.0, 4.0)}
+        assert len(errors.rows) == 3
+
+
+def test_another_question_is_another_charge_and_none_names_a_system(
+    publish_records, ledger, records
+):
+    found = publish_records(epsilon=3.0)
+    told = json.dumps([found.tables[0].rows, found.public, found.title, found.mechanism])
+    assert not any(record.system_id in told for record in records)
+    assert found.guarantee == Guarantee(System(), 3.0, 0.0, "docs/proofs/window.md")
+    assert found.public["window_candidates"] == CHOICES.window(3.0).inside
+    publish_records(epsilon=4.0)
+    again = publish_records(records[::-1], epsilon=3.0)
+    assert again.tables[0].rows == found.tables[0].rows
+    publish_records(epsilon=3.0, choices=replace(CHOICES, step=20.0))
+    publish_records(records[:4], epsilon=3.0)
+    later = [
+        replace(r, times=r.times[24:], power_kw=r.power_kw[24:], rows_span=None) for r in records
+    ]
+    publish_records(later, epsilon=3.0)
+    assert len(charges(ledger)) == 5
+    assert ledger.dataset("d").largest_spent == 16.0
+
+
+@pytest.mark.parametrize(
+    ("options", "name"),
+    [
+        ({"unit": Days(1)}, "permute-and-flip"),
+        ({"unit": Days(2), "mechanism": "exponential"}, "exponential"),
+        ({"unit": System()}, "window"),
+    ],
+)
+def test_every_unit_and_mechanism_is_charged_as_it_is_drawn(publish_records, ledger, options, name):
+    found = publish_records(dataset="days", **options)
+    (charge,) = charges(ledger, "days")
+    assert charge["mechanism"] == name
+    assert found.guarantee.unit == options["unit"]
+    assert name in found.mechanism
+
+
+def test_records_that_cannot_be_released_are_refused_before_the_charge(
+    publish_records, ledger, records
+):
+    cleaned = replace(records[0], cleaning=Cleaning.RECORD)
+    past = np.timedelta64(2, "D") * 365
+    dark = replace(records[0], times=records[0].times - past, rows_span=None)
+    with pytest.raises(ParameterError, match="cleaning each"):
+        publish_records([cleaned])
+    with pytest.raises(WeatherError, match="not a day in common"):
+        publish_records([*records, replace(dark, system_id="z")])
+    for said, given, options in (
+        ("named twice", [records[0], records[0]], {}),
+        ("named twice", [replace(records[0], system_id=name) for name in ("7", "7.0")], {}),
+        ("no systems", [], {}),
+        ("single releases", records, {"mechanism": "paper"}),
+        ("by the window", records, {"mechanism": "exponential"}),
+        ("protects only", records, {"unit": Readings(1)}),
+    ):
+        with pytest.raises(ParameterError, match=said):
+            publish_records(given, **options)
+    assert charges(ledger) == []
+
+
+def test_a_plan_says_cost_and_error_and_spends_nothing(publish_records, ledger):
+    plan = publish_records(plan=True, epsilon=4.0)
+    assert (plan.drawn, plan.cost, plan.remaining, plan.kept) == (5, 4.0, 30.0, False)
+    assert charges(ledger) == []
+    errors = publish_records(epsilon=4.0).tables[1]
+    spreads = plan.expected.azimuth, plan.expected.tilt, plan.expected.capacity
+    assert errors.column("mean") == [round(each.mean, 3) for each in spreads]
+    assert errors.column("within_90_percent") == [round(each.within, 3) for each in spreads]
+    assert errors.column("quantity") == ["surface_azimuth", "surface_tilt", "dc_capacity_kw"]
+    assert errors.column("basis") == [plan.expected.basis] * 3
+    after = publish_records(plan=True, epsilon=4.0)
+    assert (after.cost, after.remaining, after.kept) == (0.0, 26.0, True)
+    with pytest.raises(ParameterError, match="protects only"):
+        publish_records(plan=True, unit=Days(1))
+
+
+def test_each_release_is_counted_and_their_frame_is_made_once(records, weather, monkeypatch):
+    real, frames, counted = fleet_releases.make_frame, [], []
+    monkeypatch.setattr(
+        fleet_releases, "make_frame", lambda *a, **o: frames.append(1) or real(*a, **o)
+    )
+    terms = ReleaseTerms.of(Days(1), 1.0, choices=CHOICES)
+    systems = in_memory(records, weather)
+    assert repr(systems) == "SystemsToRelease(5 systems, private)"
+    release_systems(systems, terms=terms, on_progress=lambda *each: counted.append(each))
+    assert counted == [(done, 5) for done in range(1, 6)]
+    assert len(frames) == 1

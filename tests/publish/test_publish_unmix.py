@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
@@ -7,10 +9,7 @@ from sunveil.errors import ParameterError
 from sunveil.power.from_system_rows import (
     channel,
     places_of,
-    unmix,
-    unmix_joint,
-    unmix_systems,
-    values_of,
+    seen_shares,
     window_of,
 )
 from sunveil.privacy.mechanisms import Axis, Placement
@@ -23,13 +22,10 @@ AXES = (Axis(24, 15.0, wraps=True), Axis(10, 10.0), Axis(12, 0.25))
 WINDOW = Window(4.0, AXES, 105)
 
 
-def fleet(number: int, seed: int = 0) -> np.ndarray:
-    """Return places of systems that face mostly south, with capacities that go with tilts."""
-    rng = np.random.default_rng(seed)
-    azimuth = np.rint(rng.normal(12.0, 2.5, number)).astype(int) % 24
-    tilt = np.clip(np.rint(rng.normal(3.0, 1.2, number)), 0, 9).astype(int)
-    capacity = np.clip(np.rint(2 + tilt + rng.normal(0.0, 1.0, number)), 0, 11).astype(int)
-    return np.stack([azimuth, tilt, capacity], axis=1)
+def values_of(window: Window) -> list[np.ndarray]:
+    """Return the azimuths, tilts and capacities of the axes, where the least is 1 kW."""
+    azimuth, tilt, logs = (np.arange(axis.size) * axis.step for axis in window.axes)
+    return [azimuth, tilt, np.exp(logs)]
 
 
 def released(truth: np.ndarray, window: Window, rng: np.random.Generator) -> np.ndarray:
@@ -45,14 +41,6 @@ def released(truth: np.ndarray, window: Window, rng: np.random.Generator) -> np.
         drawn[:, 0] = (drawn[:, 0] + truth[here, 0]) % window.axes[0].size
         out[here] = drawn
     return out
-
-
-def shares(places: np.ndarray, groups: np.ndarray) -> np.ndarray:
-    return np.bincount(groups[places], minlength=groups.max() + 1) / len(places)
-
-
-def distance(one: np.ndarray, other: np.ndarray) -> float:
-    return float(np.abs(one - other).sum() / 2.0)
 
 
 def test_the_channel_is_the_windows_own_where_every_value_is_a_cell():
@@ -73,56 +61,6 @@ def test_the_channel_of_cells_counts_what_the_window_holds_in_each():
         law = WINDOW.probabilities(Placement(place, AXES)).reshape(12, 2, 10, 12).sum(axis=1)
         column = np.ravel_multi_index(at, cells)
         assert found[:, column] == pytest.approx(law.ravel(), rel=1e-9)
-
-
-GROUPS = [np.arange(24) // 3, np.array([0, 0, 0, 1, 1, 1, 2, 2, 2, 2]), np.arange(12) // 4]
-
-
-def test_the_likeliest_shares_are_shares_and_beat_the_raw_histogram():
-    truth = fleet(1500, seed=3)
-    rng = np.random.default_rng(5)
-    ours, raw = np.zeros((2, 3)), np.zeros((2, 3))
-    for seed in range(2):
-        places = released(truth, WINDOW, rng)
-        found = unmix(places, WINDOW, GROUPS, replicates=3, seed=seed)
-        for axis, (each, groups) in enumerate(zip(found, GROUPS, strict=True)):
-            assert each.share.min() >= 0.0
-            assert each.share.sum() == pytest.approx(1.0)
-            real = shares(truth[:, axis], groups)
-            ours[seed, axis] = distance(each.share, real)
-            raw[seed, axis] = distance(shares(places[:, axis], groups), real)
-    assert (ours.mean(axis=0) < 0.5 * raw.mean(axis=0)).all()
-
-
-def test_the_stated_error_is_near_the_real_spread():
-    truth = fleet(1500, seed=3)
-    rng = np.random.default_rng(7)
-    found = [unmix(released(truth, WINDOW, rng), WINDOW, GROUPS)[0] for _ in range(5)]
-    spread = np.std([each.share for each in found], axis=0, ddof=1)
-    told = np.mean([each.standard_error for each in found], axis=0)
-    large = np.mean([each.share for each in found], axis=0) > 0.05
-    assert large.sum() >= 3
-    assert np.all(told[large] > 0.4 * spread[large])
-    assert np.all(told[large] < 3.0 * spread[large])
-
-
-def test_the_joint_shares_keep_what_goes_together():
-    truth = fleet(4000, seed=1)
-    places = released(truth, WINDOW, np.random.default_rng(2))
-    joint = unmix_joint(places, WINDOW)
-    assert joint.shape == (12, 10, 12)
-    assert joint.min() >= 0.0
-    assert joint.sum() == pytest.approx(1.0)
-
-    def correlation(table: np.ndarray) -> float:
-        tilt, capacity = np.meshgrid(np.arange(10), np.arange(12), indexing="ij")
-        a, b = tilt - (table * tilt).sum(), capacity - (table * capacity).sum()
-        return float((table * a * b).sum() / np.sqrt((table * a**2).sum() * (table * b**2).sum()))
-
-    real = np.corrcoef(truth[:, 1], truth[:, 2])[0, 1]
-    raw = np.corrcoef(places[:, 1], places[:, 2])[0, 1]
-    assert real > 0.7
-    assert correlation(joint.sum(axis=0)) > 0.45 > 0.3 > raw
 
 
 @pytest.fixture(scope="module")
@@ -146,7 +84,7 @@ def published() -> tuple[np.ndarray, PublishedTable, dict]:
         axis=1,
     )
     places = released(truth, window, rng)
-    azimuth, tilt, capacity = values_of(public)
+    azimuth, tilt, capacity = values_of(window)
     rows = zip(
         azimuth[places[:, 0]].tolist(),
         tilt[places[:, 1]].tolist(),
@@ -161,35 +99,21 @@ def published() -> tuple[np.ndarray, PublishedTable, dict]:
 def test_published_rows_are_taken_back_to_their_places(published):
     _, table, public = published
     places = places_of(table, public)
-    azimuth, tilt, capacity = values_of(public)
+    azimuth, tilt, capacity = values_of(window_of(public))
     for number, row in enumerate(table.rows[:50]):
         a, t, c = places[number]
         assert (azimuth[a], tilt[t], capacity[c]) == pytest.approx(row)
-
-
-def test_shares_of_published_systems_add_up_and_find_the_fleet(published):
-    truth, table, public = published
-    found = unmix_systems(table, public)
-    for name in ("surface_azimuth", "surface_tilt", "dc_capacity_kw"):
-        rows = [row for row in found.rows if row[0] == name]
-        assert sum(row[2] for row in rows) == pytest.approx(1.0, abs=1e-4)
-    real = np.bincount(np.floor((truth[:, 0] * 5.0 / 45.0 + 0.5) % 8).astype(int), minlength=8)
-    sectors = [row for row in found.rows if row[0] == "surface_azimuth"]
-    assert [row[1] for row in sectors][:3] == ["0°", "45°", "90°"]
-    for row, share in zip(sectors, real / len(truth), strict=True):
-        assert abs(row[2] - share) < 5.0 * row[3] + 0.05
 
 
 def test_what_is_no_release_of_whole_systems_is_refused(published):
     _, table, public = published
     with pytest.raises(ParameterError, match="no window"):
         places_of(table, {"choices": public["choices"], "epsilon": 1.0})
+    small = replace(table, rows=((400.0, 20.0, 5.0),))
     with pytest.raises(ParameterError, match="outside the axes"):
-        unmix(np.array([[24, 0, 0]]), WINDOW, GROUPS)
-    with pytest.raises(ParameterError, match="one column per axis"):
-        unmix(np.zeros((3, 2), dtype=np.int64), WINDOW, GROUPS)
-    with pytest.raises(ParameterError, match="one group"):
-        unmix(fleet(5), WINDOW, [np.zeros(3, dtype=np.int64)] * 3)
+        seen_shares(small, public)
+    with pytest.raises(ParameterError, match="one row of places"):
+        seen_shares(replace(table, rows=()), public)
     boxes = {name: each for name, each in public.items() if name != "window_candidates"}
     with pytest.raises(ParameterError, match="no window"):  # a window of another shape
         places_of(table, {**boxes, "window_widths": [3, 3, 3]})

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from service_makers import add_dataset, quick_settings
 
-from sunveil.ledger.analyst_shares import AnalystShare
+from sunveil.ledger.statements import AnalystShare
 from sunveil.publication.published_tables import RULES, ErrorVerdict, rule_of, verdict_on, worst
 from sunveil.service.app import open_service
 from sunveil.service.question_advice import first_epsilon

@@ -172,7 +172,7 @@ def test_each_system_is_read_on_the_clock_that_its_table_names(tmp_path, clear_p
     held = Data(tmp_path).systems(
         Served("roofs", "Roofs", "roofs", meters="meters.csv", places="systems.csv")
     )
-    east, west = sorted(held.records, key=lambda record: record.system_id)
+    east, west = sorted(held.fleet.all_records(), key=lambda record: record.system_id)
     np.testing.assert_array_equal(east.times, west.times)
     assert (east.timezone, west.timezone) == ("UTC-05:00", "UTC-07:00")
 
@@ -196,9 +196,10 @@ def test_whatever_a_system_holds_it_stays_and_changes_no_other(tmp_path, clear_p
     (folder / "systems.csv").write_text("\n".join(table) + "\n")
     served = Served("roofs", "Roofs", "roofs", meters="meters", places="systems.csv")
     held = Data(tmp_path).systems(served)
-    assert [record.system_id for record in held.records] == ["a", "b", "c"]
-    assert {len(record.times) for record in (held.records[0], held.records[2])} == {480}
-    np.testing.assert_allclose(held.records[0].power_kw, power.round(4).clip(lower=0.0))
+    records = held.fleet.all_records()
+    assert [record.system_id for record in records] == ["a", "b", "c"]
+    assert {len(record.times) for record in (records[0], records[2])} == {480}
+    np.testing.assert_allclose(records[0].power_kw, power.round(4).clip(lower=0.0))
     assert len(set(map(str, held.about().values()))) == 3
 
 

@@ -12,7 +12,7 @@ from service_makers import SYSTEMS, Running, add_dataset, key, quick_settings
 from service_makers import running as running_service
 
 from plot_makers import pair_of
-from sunveil.estimates.household_load import SEASONS
+from sunveil.estimates.planes_and_intervals import SEASONS
 from sunveil.meters import iter_systems
 from sunveil.service.analyst.asking import net_sentence
 from sunveil.service.curator.datasets import DatasetForm, described

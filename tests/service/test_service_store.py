@@ -10,8 +10,8 @@ from sqlalchemy import inspect, text
 
 from sunveil.errors import LedgerError, ParameterError, ReleaseNotFound
 from sunveil.ledger import Ledger, Promise
-from sunveil.ledger.analyst_shares import shares_of_analyst, shares_of_dataset
 from sunveil.ledger.move_ledger import move_ledger
+from sunveil.ledger.statements import shares_of_analyst, shares_of_dataset
 from sunveil.privacy import System
 from sunveil.service.app import open_service
 from sunveil.service.backup import revoke_everything

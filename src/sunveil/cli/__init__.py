@@ -64,9 +64,7 @@ _MODULES = {
     "service": "serve",
 }
 
-
 DEFECT = "unexpected {kind}; run it again with SUNVEIL_DEBUG=1 to see where, and report it"
-
 
 NO_MEMORY = "this takes more memory than there is; give fewer systems or readings at a time"
 

@@ -179,8 +179,7 @@ METER_OPTIONS = Declared("sunveil.meters.reading_options", "MeterOptions", NO_OP
 METERS = Group("Meter files", (SCHEMA, METER_OPTIONS._replace(hidden=True)))
 # --unit-switch looks at a record as a whole, which a release must not.
 RELEASED_METERS = Group(
-    "Meter files",
-    (SCHEMA, METER_OPTIONS._replace(hidden=True, leave=(*NO_OPTION, "unit_switch"))),
+    "Meter files", (SCHEMA, METER_OPTIONS._replace(hidden=True, leave=(*NO_OPTION, "unit_switch")))
 )
 
 WEATHER = Group(

@@ -36,7 +36,6 @@ QUALITY = (
     f" {FAIR_WITHIN:g}°, poor beyond or with a serious flag."
 )
 
-
 LONGEST_REASON = 60  # letters of why a system is unknown; all of it is said beside the table
 
 
@@ -102,12 +101,7 @@ def explanations(estimates: Sequence[Estimate]) -> list[str]:
     said = [
         (estimate.system_id, line)
         for estimate in estimates
-        for line in (
-            *_tracker(estimate),
-            *_limit(estimate),
-            *_clock(estimate),
-            *estimate.notes,
-        )
+        for line in (*_tracker(estimate), *_limit(estimate), *_clock(estimate), *estimate.notes)
     ]
     lines += _grouped(said, everyone=len(estimates))
     lines += [show_assumptions(each) for each in _distinct(e.assumptions for e in estimates)]

@@ -32,9 +32,7 @@ COLOURS = {
     "unknown": "red",
 }
 
-
 _CELL = re.compile(rf"(?<=  )({'|'.join(COLOURS)})(?=  |$)", re.MULTILINE)
-
 
 _HEAD = re.compile(r"^(.+)$(?=\n-+(  -+)*$)", re.MULTILINE)
 
@@ -53,9 +51,7 @@ def tinted(text: str) -> str:
 
 FAILURE = 2
 
-
 INTERRUPTED = 130
-
 
 # As sysexits.h has it: a defect of the program itself.
 DEFECTIVE = 70

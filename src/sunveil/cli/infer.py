@@ -72,10 +72,8 @@ FLEET = Group(
     ),
 )
 
-
 # Kinds of refusals that may lie in the readings: whatever one record holds, a run ends alike.
 READINGS_KINDS = frozenset({"meter", "too little data", "failed"})
-
 
 _FLEET = ("engine", "scheduler", "workers", "restart")
 
@@ -280,10 +278,7 @@ INFER_OUTPUT = Group(
             " folder of the run.",
             metavar="PATH",
         ),
-        path_option(
-            "--report",
-            "Also write an HTML page with figures, of one site. Private.",
-        ),
+        path_option("--report", "Also write an HTML page with figures, of one site. Private."),
         path_option(
             "--separated",
             "Also write the generation of one net meter by interval, its 90% band and the load, as"

@@ -15,11 +15,10 @@ from sunveil.cli._text import aligned, printable
 from sunveil.errors import SourceError
 
 if TYPE_CHECKING:
-    from sunveil.ledger.analyst_shares import AnalystShare
     from sunveil.ledger.hash_chain import Entry, HighWaterMark
     from sunveil.ledger.ledger import Ledger
     from sunveil.ledger.promises import Dataset
-    from sunveil.ledger.statements import LedgerStatement
+    from sunveil.ledger.statements import AnalystShare, LedgerStatement
     from sunveil.ledger.verify_chain import Verdict
 
 ledger_option = click.option(
@@ -31,7 +30,6 @@ ledger_option = click.option(
     metavar="FILE|URL",
     help="Ledger: a file, or a postgresql:// URL.",
 )
-
 
 json_option = click.option("--json", "as_json", is_flag=True, help="Print JSON instead of a table.")
 
@@ -81,9 +79,7 @@ def dataset_command(context: click.Context) -> None:
     help="Largest number of meters of a household; they count as one.",
 )
 @click.option(
-    "--years",
-    type=int,
-    help="Split the budget evenly over this many years. Default: no schedule.",
+    "--years", type=int, help="Split the budget evenly over this many years. Default: no schedule."
 )
 @click.option(
     "--start",
@@ -342,7 +338,6 @@ def _sign(dataset: Dataset) -> str:
 
 # The exit code of a verification that found something.
 FAULTY = 1
-
 
 dataset_option = click.option(
     "--dataset", "name", metavar="NAME", help="Only this dataset; all datasets if not given."

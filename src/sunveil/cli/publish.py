@@ -41,7 +41,6 @@ if TYPE_CHECKING:
     from sunveil.publication.published_tables import Publication
     from sunveil.publish.fleet_tables import Expected, TableChoices
     from sunveil.publish.publisher import Plan, Publisher
-    from sunveil.releases.fleet_releases import SystemsToRelease
     from sunveil.releases.release_answer import ExpectedErrors
     from sunveil.site import Site
 
@@ -117,9 +116,7 @@ LEDGER = Group(
             help="Ledger to charge: a file, or a postgresql:// URL.",
         ),
         click.option(
-            "--dataset",
-            required=True,
-            help="Dataset to charge. Fails if its budget is too small.",
+            "--dataset", required=True, help="Dataset to charge. Fails if its budget is too small."
         ),
         click.option(
             "--epsilon", type=float, required=True, help="Privacy cost of the publication."
@@ -224,7 +221,6 @@ def system_command(context: click.Context, /, meters: Path, **given: Any) -> Non
         )
         # refused before any reading is looked at
         Publisher(ledger, dataset).affordable(terms.guarantee, terms.mechanism)
-        systems: SystemsToRelease
         if whole:
             # beside the folder to be made, so that a run that was stopped finds what it has drawn
             work = None if out is None else out.with_name(f".{out.name}.work")

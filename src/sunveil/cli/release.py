@@ -40,15 +40,14 @@ from sunveil.cli._text import Refusal, counting, errors_line, say_left_out
 from sunveil.errors import MeterError, ParameterError
 
 if TYPE_CHECKING:
+    from sunveil.fleet.open import Fleet
     from sunveil.meters.reading_options import MeterOptions
-    from sunveil.meters.record import Record
     from sunveil.privacy.guarantees import Unit
     from sunveil.privacy.mechanism_audit import ExactFinding, SamplerFinding
-    from sunveil.releases.fleet_releases import MemorySystems, OpenFleet
+    from sunveil.releases.fleet_releases import SystemsToRelease
     from sunveil.releases.release_answer import Release
     from sunveil.releases.release_choices import Choices
     from sunveil.releases.utility_curves import Curve, KnownSystem
-    from sunveil.weather.sources import SiteWeather
 
 RELEASED_FLEET = Group(
     "Fleet",
@@ -76,9 +75,10 @@ def is_fleet_asked(context: click.Context) -> bool:
 @contextmanager
 def opened_fleet(
     meters: Path, options: MeterOptions, given: dict[str, Any], *, work: Path | None = None
-) -> Iterator[OpenFleet]:
+) -> Iterator[SystemsToRelease]:
     """Yield a fleet that has been looked through, and tell the curator who is left out."""
-    from sunveil.releases.fleet_releases import open_fleet
+    from sunveil.fleet.open import open_fleet
+    from sunveil.releases.fleet_releases import SystemsToRelease
 
     weather, refused = given["weather"], given["refused"]
     if refused is not None:
@@ -93,14 +93,14 @@ def opened_fleet(
                     weather=weather,
                     server=server_options(weather, given),
                     work=work,
-                    on_progress=show,
                 )
             )
-        _say_refused(fleet, refused)
-        yield fleet
+            systems = SystemsToRelease.of(fleet, on_progress=show)
+        _say_refused(systems, refused)
+        yield systems
 
 
-def _say_refused(fleet: OpenFleet, path: Path | None) -> None:
+def _say_refused(fleet: SystemsToRelease, path: Path | None) -> None:
     from sunveil.releases.fleet_releases import refusals_csv
 
     if path is not None:
@@ -147,7 +147,6 @@ PRIVACY = Group(
         ),
     ),
 )
-
 
 UNRECORDED = (
     "NOTHING WAS RECORDED: no ledger counts what these releases spend. Each system's release costs"
@@ -233,50 +232,43 @@ def meter_options(given: dict[str, Any]) -> MeterOptions:
     return declared_options(given, cleaning="each")
 
 
-def read_records(meters: Path, given: dict[str, Any]) -> list[Record]:
-    """Return all records, each reading taken as it is; who is left out is told on stderr."""
+def open_site(meters: Path, given: dict[str, Any]) -> Fleet:
+    """Return the systems of one site, each reading taken as it is; stderr tells who is left out."""
     # Which are left out depends on rows and stamps alone.
-    from sunveil.fleet.open import site_records
-    from sunveil.meters.record import Record
-
-    found = site_records(meters, meter_options(given), longitude=given["longitude"])
-    records = [each for each in found if isinstance(each, Record)]
-    refused = [each for each in found if not isinstance(each, Record)]
-    if not records:
-        raise MeterError(refused[0].reason)
-    say_left_out([Refusal(each.system_id, each.reason) for each in refused])
-    return records
-
-
-def _read(meters: Path, given: dict[str, Any]) -> tuple[list[Record], SiteWeather]:
-    """Return all records, and the weather of their site."""
-    from sunveil.fleet.blocks import record_span
+    from sunveil.fleet.open import open_fleet
     from sunveil.site import Site
-    from sunveil.weather.sources import SiteWeather
 
     site = Site(given["latitude"], given["longitude"], given["altitude"])
-    with pointing_to_schema(meters, given["schema"]):
-        records = read_records(meters, given)
-    spans = [record_span(record) for record in records]
-    weather = given["weather"]
-    return records, SiteWeather(weather, site, spans, **server_options(weather, given))
+    weather, reading = given["weather"], meter_options(given)
+    server = server_options(weather, given)
+    with (
+        pointing_to_schema(meters, given["schema"]),
+        open_fleet(meters, site=site, reading=reading, weather=weather, server=server) as fleet,
+    ):
+        refused = fleet.refused()
+        if not fleet.names:
+            raise MeterError(refused[0].reason)
+    say_left_out([Refusal(each.system_id, each.reason) for each in refused])
+    return fleet
 
 
-def read_site(meters: Path, given: dict[str, Any]) -> MemorySystems:
-    """Return the systems of one site, each reading taken as it is."""
-    from sunveil.fleet.blocks import record_span
-    from sunveil.releases.fleet_releases import MemorySystems
+def read_site(meters: Path, given: dict[str, Any]) -> SystemsToRelease:
+    """Return the systems of one site that can be released."""
+    from sunveil.releases.fleet_releases import SystemsToRelease
 
-    records, sky = _read(meters, given)
-    return MemorySystems(records, lambda record: sky.over(record_span(record)))
+    return SystemsToRelease.of(open_site(meters, given))
 
 
 def _by_paper(meters: Path, given: dict[str, Any], *, unit: Unit) -> list[Release]:
     """Return one release per system by a mechanism of the paper's, in a random order."""
     from sunveil.fleet.blocks import record_span
     from sunveil.releases.release import release
+    from sunveil.weather.sources import SiteWeather
 
-    records, sky = _read(meters, given)
+    fleet = open_site(meters, given)
+    records = fleet.all_records()
+    spans = [record_span(record) for record in records]
+    sky = SiteWeather(fleet.weather, fleet.sites[0], spans, **fleet.server)
     found = [
         release(
             record,
@@ -334,15 +326,12 @@ def _as_table(found: Sequence[Release]) -> str:
 
 PRIVATE = "PRIVATE TO THE CURATOR: drawn from meter readings; do not publish it or pass it on."
 
-
 PUBLIC = (
     "Public: drawn from simulated systems alone, whose physics is the inference's own; real systems"
     " err by more where ε is large, as release says."
 )
 
-
 SIMULATED_PLACE = (39.74, -105.17)
-
 
 KNOWN = Group(
     "Method",
@@ -456,8 +445,7 @@ def _metered(meters: Path, given: dict[str, Any]) -> KnownSystem:
 
     if given["latitude"] is None or given["longitude"] is None:
         raise ParameterError("METERS need --latitude and --longitude, for the sun")
-    with pointing_to_schema(meters, given["schema"]):
-        records = read_records(meters, given)
+    records = open_site(meters, given).all_records()
     if len(records) != 1:
         raise ParameterError(f"{meters} has {len(records)} systems; give one system's readings")
     record = records[0]

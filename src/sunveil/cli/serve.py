@@ -23,7 +23,6 @@ if TYPE_CHECKING:
 
 DISPLAYS = ("DISPLAY", "WAYLAND_DISPLAY")
 
-
 DATA, DEMO_DATA = Path("sunveil-data"), Path("demo") / "service"
 
 
@@ -87,9 +86,7 @@ DATA, DEMO_DATA = Path("sunveil-data"), Path("demo") / "service"
     help="TOML file with the provider of single sign-on by OpenID Connect.",
 )
 @click.option(
-    "--demo",
-    is_flag=True,
-    help="Start with a simulated fleet, and print links to sign in.",
+    "--demo", is_flag=True, help="Start with a simulated fleet, and print links to sign in."
 )
 @click.option(
     "--workers",
@@ -170,7 +167,6 @@ def _serve_demo(settings: ServiceSettings, *, open_browser: bool) -> None:
 
 ROLES, SCOPES = ("curator", "auditor", "analyst"), ("read", "ask")
 
-
 database_option = click.option(
     "--database",
     metavar="FILE|URL",
@@ -180,7 +176,6 @@ database_option = click.option(
     " left out.",
 )
 
-
 data_option = click.option(
     "--data",
     type=click.Path(path_type=Path),
@@ -188,7 +183,6 @@ data_option = click.option(
     metavar="FOLDER",
     help="Data folder of the service.",
 )
-
 
 address_option = click.option(
     "--address",
@@ -376,7 +370,6 @@ def _plain(account: Account) -> dict[str, str | None]:
 
 
 FILE = click.Path(dir_okay=False, path_type=Path)
-
 
 DATABASE_HELP = (
     "The service's database: a file, or a postgresql:// URL; sunveil.db in the folder if left out."

@@ -191,15 +191,11 @@ def simulate_command(
 
 CITY = "Denver"
 
-
 YEAR = 2019
-
 
 SKY_MINUTES = 10
 
-
 PROMISED, PUBLISHED = 2.0, 1.0
-
 
 # From this many systems on, the last three show what real records suffer from.
 FEWEST_WITH_FAULTS = 6
@@ -320,11 +316,10 @@ def _long_csv(readings: dict[str, pd.Series[float]]) -> str:
 
 def _publish(meters: Path, city: City, out: Path, *, name: str) -> list[str]:
     """Publish the fleet under a promise, and return what to say of it."""
-    from sunveil.fleet.blocks import record_span
+    from sunveil.fleet.open import open_fleet
     from sunveil.ledger.hash_chain import HighWaterMarks
     from sunveil.ledger.ledger import Ledger
     from sunveil.ledger.promises import Promise, SystemHome
-    from sunveil.meters.read_files import read_meters
     from sunveil.meters.reading_options import MeterOptions
     from sunveil.meters.schema_files import schema_digest
     from sunveil.plots.publication_figures import publication_figures
@@ -332,14 +327,12 @@ def _publish(meters: Path, city: City, out: Path, *, name: str) -> list[str]:
     from sunveil.publication.publication_folder import write_publication
     from sunveil.publish.publisher import Publisher
     from sunveil.publish.system_rows import SystemRows
-    from sunveil.releases.fleet_releases import MemorySystems, ReleaseTerms
-    from sunveil.weather.sources import SiteWeather
+    from sunveil.releases.fleet_releases import ReleaseTerms, SystemsToRelease
 
     # Each reading as it is: rules that look at a whole record would tell something of it.
     options = MeterOptions(cleaning="each")
-    records = read_meters(meters, options)
-    sky = SiteWeather("clearsky", city.site, [record_span(record) for record in records])
-    weather = {record.system_id: sky.over(record_span(record)) for record in records}
+    with open_fleet(meters, site=city.site, reading=options) as fleet:
+        systems = SystemsToRelease.of(fleet)
     folder = _fresh(out, "publication")
     # One ledger for all runs into the same folder, and its mark beside it, so that both can be
     # thrown away together. The same fleet published again is the same draw, at no cost.
@@ -349,7 +342,6 @@ def _publish(meters: Path, city: City, out: Path, *, name: str) -> list[str]:
     ) as ledger:
         if name not in {each.name for each in ledger.datasets()}:
             ledger.create_dataset(name, Promise(Days(1), PROMISED))
-        systems = MemorySystems(records, lambda record: weather[record.system_id])
         # simulated ids are the same in every fleet, and their households are not
         homes = [SystemHome(each, f"{name}: {each}") for each in systems.about()]
         publisher = Publisher(ledger, name, homes=homes)
@@ -360,7 +352,7 @@ def _publish(meters: Path, city: City, out: Path, *, name: str) -> list[str]:
     write_publication(folder, publication, account=account, figures=figures)
     return [
         f"Promised: {account.promise}.",
-        f"Published: {len(records)} rows at ε = {PUBLISHED:g} each; {account.remaining:g} is left.",
+        f"Published: {len(systems)} rows at ε = {PUBLISHED:g} each; {account.remaining:g} is left.",
         f"Publication: {folder}",
     ]
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from sunveil._lazy import lazy_names
+from sunveil._extras import lazy_names
 
 if TYPE_CHECKING:
     from sunveil.engine.infer import infer_block, infer_generation
@@ -30,23 +30,11 @@ __all__ = [
 __getattr__ = lazy_names(
     __name__,
     {
-        "sunveil.engine.infer": (
-            "infer_block",
-            "infer_generation",
-        ),
+        "sunveil.engine.infer": ("infer_block", "infer_generation"),
         "sunveil.engine.net_meters": ("infer_net_block",),
-        "sunveil.engine.sky_tables": (
-            "SkyTable",
-            "make_sky_table",
-        ),
+        "sunveil.engine.sky_tables": ("SkyTable", "make_sky_table"),
         "sunveil.estimates.estimates_table": ("Estimates",),
-        "sunveil.estimates.flags_and_quality": (
-            "SAVINGS",
-            "reason",
-        ),
-        "sunveil.estimates.inference_options": (
-            "Clock",
-            "InferOptions",
-        ),
+        "sunveil.estimates.flags_and_quality": ("SAVINGS", "reason"),
+        "sunveil.estimates.inference_options": ("Clock", "InferOptions"),
     },
 )

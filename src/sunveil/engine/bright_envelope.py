@@ -29,31 +29,23 @@ from sunveil.site import DAY, Array
 
 Matrix = NDArray[np.float32]
 
-
 Index = NDArray[np.int32]
-
 
 Real = TypeVar("Real", np.float32, np.float64)
 
-
 WINDOW_DAYS = 10
-
 
 # Of so many readings at the least, the one that this share of them stays below is the bright one.
 FEWEST, BRIGHT_SHARE = 4, 0.8
 
-
 # Light below which an interval's brightness says nothing. [W/m²]
 DIM = 20.0
-
 
 # A group whose bright power is so far from the best plane's has lost half its say.
 FAR = 0.2
 
-
 # How many starts are looked for, and how far apart they stand. [degrees]
 STARTS, APART = 3, 25.0
-
 
 kernel = njit(cache=True, nogil=True, error_model="numpy")
 

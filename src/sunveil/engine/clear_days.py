@@ -16,57 +16,43 @@ from sunveil.site import Array
 
 Matrix = NDArray[np.float32]
 
-
 # A day goes up and down more than its model does by this share of its top, or has so much less
 # energy than the best days around it: either makes its readings count 0.6 times.
 ROUGH = 0.05
 
-
 DULL = 0.1
-
 
 # The best days are the brightest tenth within so many days before and after.
 AROUND, BEST = 15, 0.1
 
-
 # A day of whose modelled energy less than this share was read cannot be judged.
 READ = 0.5
-
 
 # What goes up and down every day is no cloud but a chimney: the smoothest tenth of days is smooth.
 SMOOTHEST = 0.1
 
-
 # Days so far below the record's best are outages, however smooth.
 OUTAGE = 0.03
-
 
 # A day is smooth that goes up and down by no more than this beyond what is usual, and dull between
 # these shares of the best days around it: smooth and dull is haze, since clouds come and go.
 SMOOTH, DULLEST, DULLISH = 0.03, 0.4, 0.85
 
-
 # In winter smog so many of at least so many smooth days are dull, and so many more than in summer.
 FEWEST_SMOOTH, SMOGGY, SMOGGIER_THAN_SUMMER = 15, 0.345, 0.15
-
 
 # Under such a winter the truth is steeper, by up to this beyond the usual interval: 11° hold nine
 # of ten simulated plants under smog, and real ones err more. [degrees]
 HIDDEN_TILT = 17.0
 
-
 # What a reading of any other day counts: nearly nothing, unless there is nothing else.
 BACKGROUND = 0.02
 
-
 kernel = njit(cache=True, nogil=True, error_model="numpy")
-
 
 _BINS, _BIN = 100, 0.005
 
-
 _RATIO_BIN = 0.02
-
 
 _KEPT = 4
 

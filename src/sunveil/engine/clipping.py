@@ -19,14 +19,11 @@ from sunveil.site import Array
 # real, and so are small inverters.
 IN_DOUBT, LIMITED, AT_MOST = 1.5, 2.2, 4.0
 
-
 # No model reaches so many times the record's top.
 OVERSHOOT = 1.15
 
-
 # A plane that stands in for an excluded one may have so many times the capacity that was shown.
 STAND_IN = 1.3
-
 
 # What the capacity of a system that was not inferred lies within, as shares of what was shown; the
 # highest powers of a few weeks of winter show little, and a fit that nothing else speaks against

@@ -51,7 +51,6 @@ def relaid(rows: Matrix, hypothesis: ClockHypothesis, calendar: ClockCalendar, s
 # What steps must explain of the light beyond their price, over all days. [minutes]
 LEAST_GAIN = 200.0
 
-
 # Rounds of finding the days of steps: the first plane is one of days that do not fit together.
 ROUNDS = 3
 
@@ -132,29 +131,23 @@ def _lay(clock: ClockHypothesis, declared: Laid, timezone: str) -> Laid:
 # Clocks that explain less of the energy than this share of the best are out.
 AS_GOOD = 0.85
 
-
 # A clock that leaves less than this unexplained is right without looking further. [minutes]
 EXPLAINED_MINUTES = 6.0
-
 
 # A repair leaves so much less of first and last light unexplained, and at most this share of it:
 # a clock that is a quarter of an hour off is not made one off to the other side. [minutes]
 LEAST_MINUTES, MOST_LEFT = 4.0, 0.6
 
-
 # Whole hours are common faults. Half an hour is half a long interval, a label's, but hardly ever a
 # fault of short intervals, whose start for their end is a quarter.
 MOST_LEFT_SHORT = 0.25
 
-
 # What half an hour may leave at most of what a whole one does.
 MOST_LEFT_BESIDE = 0.5
-
 
 # A repair leaves no more than this: of real systems with planted faults, what parts right clocks
 # from wrong ones best came to 8 to 10 with each system left out in turn. [minutes]
 MOST_MINUTES = 10.0
-
 
 # What the middle of a day's light counts beside what moves both its ends.
 MIDDLE_SHARE = 0.5
@@ -182,11 +175,7 @@ def leads_by_season(
 def planes_light(searched: Searched, prepared: PreparedSky) -> Daylight:
     """Return the light of the planes that a search found."""
     return modelled_daylight(
-        searched.points,
-        searched.readings.bright,
-        prepared.sky,
-        prepared.numbers,
-        prepared.days,
+        searched.points, searched.readings.bright, prepared.sky, prepared.numbers, prepared.days
     )
 
 
@@ -273,38 +262,30 @@ def _winners(
 
 Matrix = NDArray[np.float32]
 
-
 # A plane moves the middle of its light by up to so much for each degree that it leans to the east
 # or west; what shows beyond that is unusual from here on. [minutes]
 LEAN_MINUTES, USUAL_MINUTES = 1.3, 6.0
 
-
 # What leans more may hide half an hour. [degrees]
 MOST_LEAN = 20.0
-
 
 # First and last light of right clocks are hardly ever off together by more than this: 0 to 7
 # minutes on real systems, under the planes that fit them; half an hour makes 3 to 30. [minutes]
 TOGETHER_MINUTES = 4.0
 
-
 # An hour of daylight saving, within what light can tell of an unknown plane. [minutes]
 SAVING_MINUTES = (35.0, 85.0)
-
 
 # Half of that shows where a plane takes up the rest. [minutes]
 LEAST_SEASONAL_MINUTES = 20.0
 
-
 # Clocks are plausible so close to what light says of a flat plane. [minutes]
 PLAUSIBLE_MINUTES = 45.0
-
 
 # A clock is not moved where a tracker under it leaves less of the bright envelope than this share
 # of what plane and trackers leave under another: trackers and steep roofs whose clocks were right
 # came to 0.7, single planes whose clocks were wrong to 0.98 (systems of benchmarks.planes).
 FAR_LESS = 0.8
-
 
 # An undeclared label is told where light is off by less than this share of the interval: half an
 # interval moves it by a fifth to a half of one under the plane that fits then.

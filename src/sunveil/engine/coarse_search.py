@@ -33,30 +33,23 @@ from sunveil.site import DAY, Array, TimeGrid
 
 Matrix = NDArray[np.float32]
 
-
 # Limits below this share of the record's top are not looked for; piles are, in such steps.
 LOWEST_LIMIT, LIMIT_STEP = 0.6, 0.01
-
 
 # Readings pile up where so many times the usual number are, with so small a share of them above.
 PILE, ABOVE_PILE = 2.5, 0.25
 
-
 # A day at the limit stays there this long; a clear day is near its top for half as long. [h]
 LIMIT_HOURS = 3.0
 
-
 LIMIT_DAYS = 8
-
 
 # Readings left out for less than a day, between two below this share of the bright power, are a
 # night's.
 DUSK = 0.1
 
-
 # No meter of a roof reads less than a microwatt or more than a terawatt. [kW]
 LEAST, MOST = 1e-9, 1e9
-
 
 kernel = njit(cache=True, nogil=True, error_model="numpy")
 
@@ -283,18 +276,14 @@ def _count_bins(power, top, edges, counts):  # type: ignore[no-untyped-def]
 # So many readings are enough to find the neighbourhood of a plane in.
 ENOUGH = 500
 
-
 # Starts that leave so much more unexplained than the best are not worth refining.
 WORTH, SLACK = 4.0, 0.01
-
 
 # Errors are widened by this much while the neighbourhood is looked for.
 WIDE = 1.5
 
-
 # What explains no more of the energy than this may be a wrong neighbourhood.
 DOUBTFUL = 0.4
-
 
 # Most steps of a search.
 STEPS = 8

@@ -42,83 +42,62 @@ class Numbers(NamedTuple):
 
 FEWEST_DAYS = 120
 
-
 # With fewer hours of clear days, a plane is not sure. [h]
 FEWEST_CLEAR_HOURS = 60.0
-
 
 # An estimate that a larger share of the bright readings agrees with is not in doubt.
 AGREEING = 0.3
 
-
 # An estimate that a smaller share of the bright readings agrees with is flagged.
 LOW_AGREEMENT_CLEAR = 0.15
 
-
 LOW_AGREEMENT_MEASURED = 0.35
-
 
 # A reading agrees when it is so close to the model; bright ones are modelled above this share of
 # the record's bright power.
 AGREES_WITHIN = 0.15
 
-
 AGREEING_ABOVE = 0.2
-
 
 # Clipping is flagged where so large a share of the readings is at the limit.
 CLIPPED_SHARE = 0.005
 
-
 # Standard deviation of an undeclared label: start, middle or end, as likely each. [intervals]
 UNKNOWN_LABEL = 0.4
-
 
 # That of a clock which was moved by a label, half an hour or less: 90% within a quarter. [minutes]
 REPAIRED_LABEL = 15.0 / 1.645
 
-
 # Where searches start.
 TYPICAL_HEAT = 1.25
 
-
 TYPICAL_HAZE = -0.2
-
 
 # Weather that was measured is right on average; monthly maps are hazier than clear hours are.
 CLEAR_HAZE = (-0.3, 0.4)
 
-
 MEASURED_HAZE = (0.0, 0.4)
-
 
 # How much hazier winter may be than the maps say: less would read smog as a flat plane, more would
 # read a plane as smog. [Linke turbidity]
 SEASON_DEVIATION = 0.3
 
-
 # Wider, heat takes up misfits of real systems that are not heat, and spoils their capacity.
 HEAT_DEVIATION = 0.12
-
 
 # Readings for which the model gives less than this share of the bright power have no say.
 DIMMEST = 0.04
 
-
 # Bright power is what this share of the daylight readings stays below, the top what this one does.
 BRIGHT_QUANTILE = 0.98
 
-
 TOP_QUANTILE = 0.999
-
 
 # Steps of a fit that are as good as none: east, north, log capacity, haze, heat, season, log limit.
 SMALL_STEPS = np.array([0.25, 0.25, 0.005, 0.05, 0.05, 0.05, 0.005])
 
-
 # The longest step of the plane, and the one below which Newton's method is trusted. [degrees]
 LONGEST_STEP, TRUSTED_STEP = 8.0, 2.0
-
 
 # What lies beyond each end of an interval.
 TAIL = 0.05

@@ -25,18 +25,14 @@ from sunveil.site import Array
 
 Matrix = NDArray[np.float32]
 
-
 # Most steps of a fit.
 STEPS = 10
-
 
 # Rounds of looking for what hides the sun.
 ROUNDS = 2
 
-
 # Whether it is one plane is asked of readings that count at least so much.
 CLEAR_ENOUGH = 0.1
-
 
 # A limit that no model comes this close to is none.
 REACHED = 0.98

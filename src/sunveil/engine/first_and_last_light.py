@@ -21,22 +21,17 @@ from sunveil.site import DAY, Array, Site
 
 Matrix = NDArray[np.float32]
 
-
 # Light begins and ends at this share of the bright power.
 THRESHOLD = 0.01
-
 
 # Of a day's intervals, so large a share must have a reading for its light to be told.
 WHOLE = 0.9
 
-
 # Days before and after one whose brightest stands for a clear day. [days]
 AROUND = 15
 
-
 # Days that are enough for a median.
 FEWEST_DAYS = 10
-
 
 kernel = njit(cache=True, nogil=True, error_model="numpy")
 
@@ -194,7 +189,6 @@ def _fill_bounds(rows, thresholds, lead, per_day, least, bounds, energy):  # typ
 
 _DAY = 86400
 
-
 _MANY_DAYS = 512
 
 
@@ -249,22 +243,17 @@ def _saving_part(rule: ZoneInfo, part: int) -> NDArray[np.bool_]:
 # How far a clock may be off on some days of a record, against most of them. [minutes]
 OFFSETS = 30.0 * np.arange(-4, 5)
 
-
 # What a day at most says against an offset. [minutes]
 MOST_OF_A_DAY = 45.0
-
 
 # What speaks against an offset on every day, as a share of it.
 OPEN_SHARE = 0.05
 
-
 # What a step must explain, over all days. [minutes]
 PRICE = 400.0
 
-
 # More steps are no clock that somebody set.
 MOST_STEPS = 24
-
 
 # Days are looked at by so many first, and so many such parts must be this far off. [minutes]
 PART_DAYS, FEWEST_PARTS, PART_MINUTES = 14, 2, 17.0

@@ -145,9 +145,7 @@ def _placed(pair: Array, fit: FinalFit, place: Places) -> Array:
 # Flags of readings that no single plane gives.
 _STRANGE = sum(1 << tuple(Flag).index(each) for each in (Flag.LOW_AGREEMENT, Flag.NOT_ONE_PLANE))
 
-
 ONE = np.ones(1, dtype=bool)
-
 
 # A plane that leans to the pole by more than this hardly sees the winter's sun. [degrees]
 MOST_TO_POLE = 15.0
@@ -178,12 +176,7 @@ def infer_generation(
 
 
 def _infer_rows(
-    rows: Matrix,
-    prepared: PreparedSky,
-    *,
-    timezone: str,
-    label_known: bool,
-    places: Places | None,
+    rows: Matrix, prepared: PreparedSky, *, timezone: str, label_known: bool, places: Places | None
 ) -> Estimates:
     """Infer systems from readings on the long grid: search, clocks, final fits."""
     if not prepared.sky.usable:
@@ -243,11 +236,7 @@ def _infer_rows(
 
 
 def _question(
-    out: Estimates,
-    systems: NDArray[np.intp],
-    rows: Matrix,
-    top: Array,
-    prepared: PreparedSky,
+    out: Estimates, systems: NDArray[np.intp], rows: Matrix, top: Array, prepared: PreparedSky
 ) -> None:
     strange = (out.flags[systems] & _STRANGE) > 0
     found = doubts(rows, top, prepared, strange=strange)
@@ -278,9 +267,7 @@ def _complete(
         out.put(chosen, _completed(searched.take(here), prepared, errors, own))
 
 
-def _by_sky(
-    clocks: dict[int, Laid],
-) -> Iterator[tuple[NDArray[np.intp], Searched, PreparedSky]]:
+def _by_sky(clocks: dict[int, Laid]) -> Iterator[tuple[NDArray[np.intp], Searched, PreparedSky]]:
     """Yield the systems whose clocks share a sky, and what a search found of them there."""
     for half in (False, True):
         own = {s: laid for s, laid in clocks.items() if laid.half is half}
@@ -480,10 +467,8 @@ def _exports_only(found: Estimates) -> NDArray[np.bool_]:
 
 NOTICE = "Compiling the engine: this takes about half a minute, once on this machine."
 
-
 # Kernels that were compiled before are loaded within this time. [s]
 _PATIENCE = 3.0
-
 
 _GRID = TimeGrid(1559347200, 3600, 40 * 24)
 
@@ -494,13 +479,6 @@ def compile_kernels(say: Callable[[str], None] | None = None, *, net: bool = Tru
 
     Two made-up systems are inferred, one of them with a wrong clock, one also behind a net meter,
     and two planes are modelled.
-
-    Parameters
-    ----------
-    say
-        Told :data:`NOTICE` when it takes long, which means that kernels are really compiled.
-    net
-        Whether there are net meters, whose kernels take as long again.
     """
     timer = threading.Timer(_PATIENCE, say or (lambda _: None), (NOTICE,))
     timer.daemon = True

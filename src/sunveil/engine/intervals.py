@@ -14,10 +14,8 @@ from sunveil.site import Array
 
 DRAWS = 200
 
-
 # Where the draws spread over more of the circle than this, any azimuth will do. [degrees]
 ANY_AZIMUTH = 300.0
-
 
 # What is known of any system, so that readings which say nothing give wide intervals rather than
 # none: its plane within 100° and its capacity within a factor of twenty.

@@ -57,21 +57,16 @@ from sunveil.site import Array
 # Ends of the bins of clearness: narrow where it is clear.
 _COARSE, _FINE = np.linspace(0.0, 0.84, 13), np.linspace(0.92, 1.08, 9)
 
-
 EDGES = np.array([*_COARSE, 0.89, *_FINE, 1.11, 1.16, 1.25, 1.4, 1.7])
-
 
 # Standard deviations of clearness while it is clear, by how bright and how cloudy it may be.
 SPIKES = np.array([0.03, 0.04, 0.055, 0.08, 0.12, 0.2, 0.3])
 
-
 # Clear power errs by so much of itself, of the bright power, and of what measured clouds hide.
 RELATIVE, ABSOLUTE, CLOUDED = 0.035, 0.02, 0.3
 
-
 # Share of readings that nothing explains, spread over twice the range of readings.
 UNEXPLAINED = 0.01
-
 
 # How many daylight readings err alike.
 NET_CORRELATED = 40.0
@@ -199,14 +194,11 @@ def spike_bins() -> Array:
 # A plane that many are near of: it is always tried as well. [degrees]
 USUAL_TILT = 20.0
 
-
 # Starts whose plane is steeper are brought to it: envelopes of low exports look steep. [degrees]
 STEEPEST_START = 45.0
 
-
 # Loads that are put back onto readings: so many widths above the night's means.
 LOADS_ABOVE = (-0.7, 0.5, 1.5)
-
 
 # How many planes of each.
 EACH = 2
@@ -247,28 +239,22 @@ def _raised_starts(row: NDArray[np.float32], base: float, prepared: PreparedSky)
 # What is fitted of a plane: all but the inverter's limit.
 FREE = PARAMETERS - 1
 
-
 # These, and how much of the level that nights show days share.
 ALL = FREE + 1
 
-
 # Clouds before anything is read: as likely anywhere up to clear, hardly beyond; as many readings.
 CLOUDS_READINGS = 60.0
-
 
 # The chain before anything is read: days that begin clear, stays of clear and cloudy intervals of
 # an hour, each counted as so many.
 CHAIN, CHAIN_READINGS = np.array([0.4, 0.85, 0.85]), 200.0
 
-
 # Where planes are before any reading: toward the equator by so much, and how far from there.
 # [degrees]
 USUAL_LEAN, LEAN_WIDTH = 15.0, 25.0
 
-
 # The longest step, and what ends a fit.
 LONGEST = np.array([6.0, 6.0, 0.25, 0.5, 0.2, 0.5])
-
 
 SETTLED = np.array([0.1, 0.1, 0.003, 0.03, 0.03, 0.03])
 
@@ -413,12 +399,9 @@ def run(problem: NetProblem, state: NetState, steps: int) -> tuple[NetState, flo
 # the best of these as many as it needs on all days.
 FIRST_STEPS, FIRST_DAYS = 4, 7
 
-
 NEXT, NEXT_STEPS, NEXT_DAYS = 3, 8, 3
 
-
 STEPS = 25
-
 
 # Of longer records, and of shorter intervals, as many days are left out as leave so many readings.
 ENOUGH_READINGS = 4500
@@ -474,11 +457,7 @@ def fit_net(row: NDArray[np.float32], prepared: PreparedSky, cells: LoadCells) -
 
 
 def _fitted(
-    readings: NetReadings,
-    prepared: PreparedSky,
-    cells: LoadCells,
-    state: NetState,
-    matrix: Array,
+    readings: NetReadings, prepared: PreparedSky, cells: LoadCells, state: NetState, matrix: Array
 ) -> NetFit:
     """Return a fit by where it ended, with what is expected of every usable interval."""
     problem = NetProblem(readings, prepared, cells)

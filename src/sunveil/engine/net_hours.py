@@ -9,50 +9,37 @@ from numba import njit
 
 kernel = njit(cache=True, nogil=True, error_model="numpy")
 
-
 # What an interval is: nothing was read, generation less load, at most zero, or a load at night.
 HOUR_NONE, HOUR_EXACT, HOUR_AT_MOST_ZERO, HOUR_NIGHT = 0, 1, 2, 3
-
 
 # Skies, from clear to overcast, and loads: usual, high and held.
 SKIES, LOADS = 4, 3
 
-
 # The load that takes whatever is left: a battery, which holds the meter near zero.
 HELD = 2
 
-
 STATES = SKIES * LOADS
-
 
 # Rows of what is told of an interval: expected clearness, the ends of its band, expected load [kW].
 HOUR_CLEARNESS, LOW, HIGH, LOAD = 0, 1, 2, 3
 
-
 TOLD = 4
-
 
 # How likely a load at night is, as a density of its logarithm, while a battery is at work.
 HELD_AT_NIGHT = 0.1
 
-
 # What is outside a 90% band on either side.
 _TAIL = 0.05
 
-
 _ROOT_HALF, _INVERSE_ROOT = math.sqrt(0.5), 1.0 / math.sqrt(2.0 * math.pi)
-
 
 # No load is as small [kW], and bins that are less likely are left out of expectations.
 _LEAST, _NOTHING = 1e-9, 1e-5
 
-
 # The normal distribution function in steps of a 64th, between which lines are drawn.
 _FAR, _STEPS = 8.0, 64.0
 
-
 _GRID = np.arange(-_FAR, _FAR + 2.0 / _STEPS, 1.0 / _STEPS)
-
 
 _SHARES = np.cumsum(np.exp(-0.5 * (_GRID - 0.5 / _STEPS) ** 2)) * (_INVERSE_ROOT / _STEPS)
 

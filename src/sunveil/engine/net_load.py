@@ -11,46 +11,37 @@ from numpy.typing import NDArray
 
 from sunveil.engine.first_and_last_light import saving_days, saving_rule
 from sunveil.engine.shading import PreparedSky
-from sunveil.estimates.household_load import HOURS, SEASONS
+from sunveil.estimates.planes_and_intervals import HOURS, SEASONS
 from sunveil.site import DAY, Array
 
 CELLS = HOURS * len(SEASONS)
-
 
 # By how much the mean logarithm of the load differs between neighbouring hours, and between
 # neighbouring seasons at the same hour.
 BETWEEN_HOURS, BETWEEN_SEASONS = 0.4, 0.4
 
-
 # What a load is before anything is read: this share of the record's highest powers, within a factor
 # of e to the power of that.
 USUAL_SHARE, USUAL_WIDTH = 0.15, 0.8
 
-
 # The usual width of a load about its mean, and as how many readings that counts in a cell.
 USUAL_SPREAD, SPREAD_READINGS = 0.5, 30.0
 
-
 NARROWEST, WIDEST = 0.15, 1.5
-
 
 # Loads below this share of the usual are hardly any: a meter's gap, or a house that is empty. By
 # day such a load lies anywhere below this share of the record's highest powers.
 IDLE_SHARE, IDLE_TOP = 0.1, 0.04
 
-
 # How often that is before anything is read, as so many readings.
 IDLE_USUAL, IDLE_READINGS = 0.02, 50.0
-
 
 # Nights tell how high the load was within so many days, as a standard deviation; single nights no
 # further than this from the usual, and nothing counted as so many readings.
 LEVEL_DAYS, LEVEL_CLIP, LEVEL_READINGS = 5, 2.0, 20.0
 
-
 # How much of that level days share before anything is read, and how sure that is.
 LEVEL_SHARED, LEVEL_WIDTH = 0.5, 0.3
-
 
 # How many readings of a load err alike: what happens in a house lasts for hours, or for days.
 LOADS_ALIKE = 8.0

@@ -93,12 +93,7 @@ from sunveil.engine.power_model import (
 )
 from sunveil.engine.shading import PreparedSky, prepare
 from sunveil.engine.sky_tables import SkyTable, in_blocks
-from sunveil.estimates.estimates_table import (
-    Estimate,
-    Estimates,
-    not_inferred,
-    says_anything,
-)
+from sunveil.estimates.estimates_table import Estimate, Estimates, not_inferred, says_anything
 from sunveil.estimates.flags_and_quality import (
     INFERRED,
     NO_FIT,
@@ -109,14 +104,16 @@ from sunveil.estimates.flags_and_quality import (
     Flag,
     flag_bits,
 )
-from sunveil.estimates.household_load import HOURS, SEASONS, HouseholdEstimate
 from sunveil.estimates.inference_options import Clock, InferOptions
 from sunveil.estimates.planes_and_intervals import (
     DECLARED,
     FEWEST_READINGS,
+    HOURS,
+    SEASONS,
     ClockHypothesis,
     DaylightSaving,
     FoundClock,
+    HouseholdEstimate,
 )
 from sunveil.grids import Places, as_placed
 from sunveil.meters.record import SHORT_INTERVAL
@@ -134,9 +131,7 @@ FOLLOW = np.array(
     ]
 )
 
-
 FOLLOW_READINGS = 4000.0
-
 
 # The same of what measured weather leaves to be told.
 FOLLOW_MEASURED = np.array(
@@ -148,35 +143,27 @@ FOLLOW_MEASURED = np.array(
     ]
 )
 
-
 # Mean and deviation of clearness in each sky but the clear, and how much lies anywhere. A clear
 # sky's is at least this of SPIKES: from day to day, air differs.
 CLOUD_MEANS, CLOUD_WIDTHS, ANYWHERE, CLEAR_WIDTH = (0.85, 0.55, 0.2), (0.1, 0.14, 0.13), 0.03, 3
 
-
 # By how much the logarithm of a high load is above the usual, as so many readings; and its width.
 HIGH_BY, HIGH_READINGS, HIGH_WIDTH = 1.2, 100.0, 0.4
-
 
 # How usual, high and held loads follow each other in an hour, each as so many readings.
 STAY = np.array([[0.90, 0.09, 0.01], [0.20, 0.79, 0.01], [0.15, 0.05, 0.80]])
 
-
 STAY_READINGS = 2000.0
-
 
 # A meter that a battery holds is about so far from zero, as a share of its highest readings.
 SEPARATED_WITHIN = 0.03
-
 
 # The load starts where this share of the hours of a cell would have less if all were clear, of
 # hours brighter than that share, if there are so many; and so many readings of a cell err alike.
 START_SHARE, START_ABOVE, START_READINGS, ALIKE = 0.45, 0.15, 10, 4.0
 
-
 # Few rounds: with many, what can be load or cloud drifts to the clouds, on simulated homes too.
 ROUNDS = 5
-
 
 # What a generation errs by beside its clearness, as half a 90% band: plane, capacity and air.
 MODEL_ERROR = 0.25
@@ -347,14 +334,11 @@ def _sky_bins() -> Array:
 # of the highest readings, or less than this share of the daylight readings is above zero.
 MOST_AT_NIGHT, IDLE, LEAST_EXPORTING = 0.3, 0.02, 0.03
 
-
 # Export in a smaller share of the daylight readings hides a plane, ...
 LITTLE_EXPORT = 1.0 / 3.0
 
-
 # ... and so does a load of more than so many times the generation.
 HEAVY_LOAD = 3.0
-
 
 # A battery holds the meter within this share of the highest readings, for more than that share of
 # the daylight readings and this many times as often as just beside it. Homes without one cross zero
@@ -362,18 +346,14 @@ HEAVY_LOAD = 3.0
 # 35% and more, ten times as often.
 HELD_WITHIN, HELD_SHARE, HELD_OFTEN = 0.02, 0.25, 4.0
 
-
 # A meter sees import where more than this share of the daylight readings is below zero.
 TAKES = 0.01
-
 
 # A load that is lower at night, as a share of the one by day, comes and goes with the sun.
 LEAST_AT_NIGHT = 0.2
 
-
 # By how much a minute of the clock turns a plane, whatever its tilt. [degrees across]
 ACROSS_PER_MINUTE = 0.3
-
 
 # A fit that explains readings by so large a share of clouds brighter than a clear sky, by air so
 # many standard deviations from the usual, or by so few clear hours has not found the plane.
@@ -485,26 +465,20 @@ def _without(slot: NDArray[np.integer], row: Matrix) -> Matrix:
 # A first look takes so many steps, from the plane turned as the clock is, on one of so many days.
 LOOK_STEPS, LOOK_DAYS = 3, 6
 
-
 # A clock is fitted in earnest where by that look it is likelier by so many standard errors: one
 # that is an hour off, and one that saves daylight, which right clocks look less like.
 SUSPECT_HOUR, SUSPECT_SAVING = 1.5, 0.0
 
-
 # The declared clock gives way to one that is likelier by so many standard errors of a week's mean.
 SURE = 3.5
-
 
 # A week, and how many are the fewest that have a say. [days, weeks]
 WEEK, FEWEST_WEEKS = 7, 8
 
-
 HOUR = 3600
-
 
 # Power of a plane where there is no light, which kernels need above zero. [kW/kW]
 LEAST_LIGHT = 1e-4
-
 
 PLAUSIBLE = {
     ClockHypothesis(-60.0): SUSPECT_HOUR,

@@ -10,46 +10,35 @@ from numba import njit
 # What a reading is: none, generation less load, or at most zero.
 NONE, EXACT, AT_MOST_ZERO = 0, 1, 2
 
-
 # Rows of what is found of each interval: how likely it is to be clear; the log-likelihood's
 # derivatives by the clear power [1/kW] and by the mean logarithm of the load; and the clearness
 # that is expected.
 CLEAR, BY_MODEL, BY_LOAD, CLEARNESS = 0, 1, 2, 3
 
-
 FOUND = 4
-
 
 # What is kept of an interval before its day is known: likelihoods while clear and under clouds, and
 # their derivatives by clear power and by load.
 _PLAIN = 6
 
-
 _ROOT_HALF, _INVERSE_ROOT = math.sqrt(0.5), 1.0 / math.sqrt(2.0 * math.pi)
-
 
 # Bins that are less likely are left out of expectations.
 _NOTHING = 1e-5
 
-
 # No load is as small. [kW]
 _LEAST = 1e-9
 
-
 # Beyond so many standard deviations a normal distribution has nothing.
 _FAR = 8.0
-
 
 # Its distribution function and density in steps of a 64th, between which lines are drawn: a load's
 # shape is not known to more digits, and a table is read three times as fast.
 _STEPS = 64.0
 
-
 _GRID = np.arange(-_FAR, _FAR + 2.0 / _STEPS, 1.0 / _STEPS)
 
-
 _HEIGHTS = np.exp(-0.5 * _GRID**2) * _INVERSE_ROOT
-
 
 _SHARES = np.cumsum(np.exp(-0.5 * (_GRID - 0.5 / _STEPS) ** 2)) * (_INVERSE_ROOT / _STEPS)
 

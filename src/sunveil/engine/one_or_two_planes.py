@@ -231,51 +231,39 @@ def fit_mixtures(values, planes, capacities, brights, rules, explained, shares):
 
 Matrix = NDArray[np.float32]
 
-
 # It may not be one plane when a mixture explains this much more of the energy ...
 LEAST_GAIN = 0.016
 
-
 # ... while leaving the plane itself less than this share of the capacity ...
 LARGEST_OWN_SHARE = 0.7
-
 
 # ... or when it explains so much more that the plane is hardly right; with so much more it cannot
 # be, whatever else explains it: real single planes come up to 0.1, trackers have 0.16 at the least.
 SURE_GAIN, BEYOND_DOUBT = 0.08, 0.12
 
-
 # The same of the bright envelope alone, which is quick: who passes is tested on readings.
 SCREEN_GAIN, SCREEN_OWN_SHARE, SCREEN_SURE_GAIN = 0.012, 0.75, 0.08
-
 
 # The plane's own are those of the mixture that face so close to it. [degrees]
 NEAR_DEGREES = 8.0
 
-
 # Errors narrower than the fit's own, to see small misfits.
 NARROW = 0.6
-
 
 # On the envelope, what gains so little at once will not gain enough, and misfits beyond so many
 # standard deviations are looked at without the plane too.
 HARDLY = 1.01
 
-
 MISFIT = 3.0
-
 
 # Times that weights are found anew, on the envelope and on readings.
 SCREEN_ROUNDS, ROUNDS = 2, 4
 
-
 # So many readings are enough for the test.
 ENOUGH = 1600
 
-
 # Powers so close to the limit say nothing of planes, and so few of them nothing at all.
 BELOW_LIMIT = 0.96
-
 
 FEWEST = 40
 

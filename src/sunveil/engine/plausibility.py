@@ -23,9 +23,7 @@ from sunveil.site import Array
 # home, which may be a home in W. [kW]
 HOMES = (1000.0, 30_000.0)
 
-
 _UNITS = ("W", "kW", "MW")
-
 
 Mask = NDArray[np.bool_]
 
@@ -81,86 +79,66 @@ def name_likelier_unit(capacity: float, unit: str) -> str:
 
 Matrix = NDArray[np.float32]
 
-
 # A sun well up. [sine of the elevation]
 WELL_UP = math.sin(math.radians(10.0))
-
 
 # Shares of the record's top: less is a meter's own consumption, or nothing at all; ...
 IDLE, NOTHING = 0.02, 0.005
 
-
 # ... a day that exceeds this is bright; readings between these two are neither nothing nor all.
 BRIGHT_DAY, SOME, MOST = 0.3, 0.05, 0.9
-
 
 # A meter whose least step is coarser reads zero while there is light, and shows no day's bounds.
 COARSE = 0.03
 
-
 # PV systems are between nothing and all in 77 to 99% of their lit readings, switches never are.
 FEWEST_BETWEEN = 0.3
-
 
 # Real systems have 0.02% of their energy in the dark at most, and households 27% at least; systems
 # that are said to stand near a pole or many hours away have 14% at least.
 DARK_ENERGY = 0.05
 
-
 # PV systems idle for half of the time; households hardly ever do.
 FEWEST_IDLE = 0.3
-
 
 # Lit readings of PV systems are correlated with those a day before by 0.2 at least, those of noise
 # by 0.05 at most where there are so many. [correlation, readings]
 LEAST_LIKENESS, ENOUGH_PAIRS = 0.12, 500
-
 
 # The share of readings that are zero under a sun well up, times the share of bright days that have
 # such readings: what a household leaves over has 0.03 to 0.3, real systems have 0.016 at most (one
 # whose meter takes its own 3% off), and 0.0001 mostly.
 OFTEN_ZERO = 0.02
 
-
 # By how much the latitude that days' lengths tell may be off, as a tangent. More beyond the
 # tropics, since low light lasts for long there and is faint on planes that face away from it.
 LATITUDE_OFF, OFF_PER_TANGENT, TROPICS = 0.3, 0.5, 0.25
 
-
 # How sure of that one must be; days err alike. [standard errors]
 SURE = 4.0
 
-
 # Days that last so much longer than the sun is up are another place's. [h]
 TOO_LONG = 1.25
-
 
 # What is needed to tell: days, their spread in tangents of the declination, and dark readings
 # with power.
 FEWEST_DAYS, SPREAD, FEWEST_DARK = 20, 0.1, 24
 
-
 # Where the sun rises and sets on all days. [degrees]
 FARTHEST = 65.0
-
 
 # A day that is longer or shorter by more than this is a fault, and has no more say. [h]
 LONGEST = 6.0
 
-
 # How the length of a day changes with the product of both tangents. [h]
 HOURS = 24.0 / math.pi
-
 
 # What is counted of a record.
 DARK, DARK_LIT, LIT, BETWEEN, UP, ZERO, BRIGHT_DAYS, DAYS_WITH_ZEROS = range(8)
 
-
 DAYS, LENGTH, LENGTH_SQUARED, TANGENT, TANGENT_SQUARED, PRODUCT = range(8, 14)
 
-
 COUNTS = 14
-
 
 kernel = njit(cache=True, nogil=True, error_model="numpy")
 

@@ -19,17 +19,13 @@ kernel = njit(
     cache=True, nogil=True, error_model="numpy", fastmath={"reassoc", "contract", "arcp", "nsz"}
 )
 
-
 BLOCK = 64
-
 
 # Tells the compiler that a place is not negative, so that it need not wrap around.
 _MASK = 0x7FFFFFFFFF
 
-
 # Bounds of a fit's haze and of its season, wider than any clear sky's. [Linke turbidity]
 _CLEAREST, _HAZIEST, _MOST_SEASON = -2.5, 4.0, 2.0
-
 
 # Rows of a block. Those of the sun and the light come in pairs, one for each of the two instants
 # that stand for an interval: the sun's vector; the circumsolar share of diffuse light over the sine
@@ -40,61 +36,43 @@ _CLEAREST, _HAZIEST, _MOST_SEASON = -2.5, 4.0, 2.0
 # midwinter and -1 in midsummer.
 SUN_EAST, SUN_NORTH, SUN_UP, CIRCUMSOLAR, DOME, HORIZON, LEAST_DIFFUSE = 0, 2, 4, 6, 8, 10, 12
 
-
 DNI, GHI, DNI_FADE, GHI_FADE = 14, 16, 18, 20
-
 
 COOLING, WARMTH, CLOUD, SEASON = 22, 23, 24, 25
 
-
 ROWS = 26
-
 
 EAST, NORTH, CAPACITY, HAZE, HEAT, HAZE_SEASON, LIMIT = 0, 1, 2, 3, 4, 5, 6
 
-
 PARAMETERS = 7
-
 
 # A limit's logarithm beyond which there is none, and the one that stands for none.
 NO_LIMIT, UNLIMITED = 80.0, 160.0
-
 
 # Rows of a linearisation: model [kW], inverse standard deviation [1/kW], residual, weight, and the
 # derivatives of the model over its standard deviation by the parameters.
 _MODEL, _INVERSE, _RESIDUAL, _WEIGHT, _SLOPES = 0, 1, 2, 3, 4
 
-
 _OUT = _SLOPES + PARAMETERS
-
 
 _STEEPEST = 89.9
 
-
 _E, _N, _U = SUN_EAST * BLOCK, SUN_NORTH * BLOCK, SUN_UP * BLOCK
-
 
 _CIRCUMSOLAR, _DOME, _HORIZON = CIRCUMSOLAR * BLOCK, DOME * BLOCK, HORIZON * BLOCK
 
-
 _LEAST, _COOLING, _WARMTH = LEAST_DIFFUSE * BLOCK, COOLING * BLOCK, WARMTH * BLOCK
-
 
 _CLOUD, _SEASON, _DNI, _GHI = CLOUD * BLOCK, SEASON * BLOCK, DNI * BLOCK, GHI * BLOCK
 
-
 _DNI_FADE, _GHI_FADE = DNI_FADE * BLOCK, GHI_FADE * BLOCK
 
-
 _SHEET = ROWS * BLOCK
-
 
 # PVWatts' part-load curve.
 _A, _B, _C = np.float32(0.9858), np.float32(0.0162), np.float32(0.0059)
 
-
 _ONE, _TWO, _ZERO, _HALF = np.float32(1), np.float32(2), np.float32(0), np.float32(0.5)
-
 
 _SIXTH, _24TH, _32ND, _16 = (
     np.float32(1 / 6),
@@ -102,7 +80,6 @@ _SIXTH, _24TH, _32ND, _16 = (
     np.float32(1 / 32),
     np.float32(16),
 )
-
 
 _HUGE = np.float32(3e38)
 

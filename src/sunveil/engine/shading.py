@@ -28,27 +28,20 @@ from sunveil.site import DAY, Array
 
 Matrix = NDArray[np.float32]
 
-
 ELEVATION_STEP = 5.0
 
-
 LAYERS = round(90.0 / ELEVATION_STEP) + 1
-
 
 # The sun is hidden in a patch of so many readings at the least, when this share of them stays below
 # that share of the model.
 FEWEST = 8
 
-
 DARK_SHARE = 0.9
-
 
 HIDDEN_BELOW = 0.72
 
-
 # So small a share of hidden readings is not worth fitting anew for.
 WORTH_LEAVING_OUT = 0.01
-
 
 kernel = njit(cache=True, nogil=True, error_model="numpy")
 
@@ -121,7 +114,6 @@ def _leave_out(power, have, model, dimmest, patch, shape, rules, kept, share, sk
 
 
 Index = NDArray[np.int32]
-
 
 HALF_HOUR = 1800
 

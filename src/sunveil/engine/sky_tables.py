@@ -49,13 +49,10 @@ from sunveil.weather.weather_data import Weather, utc_index
 # The sun's declination bends by less than 1e-4° from a straight line in this time. [s]
 KNOT = 6 * 3600
 
-
 # What pvlib.solarposition.get_solarposition takes when nothing is said.
 DELTA_T = 67.0
 
-
 REFRACTION = 0.5667
-
 
 TEMPERATURE = 12.0
 
@@ -95,76 +92,47 @@ def sun_vectors_over(site: Site, seconds: NDArray[np.int64]) -> Array:
 
 Index = NDArray[np.int32]
 
-
 # Below this elevation light is modelled for the bounds of the day only. [sine]
 LOWEST = float(np.sin(np.radians(3.0)))
-
 
 # Where the two instants of an interval stand for all of it.
 NODES = (0.5 - 0.5 / math.sqrt(3.0), 0.5 + 0.5 / math.sqrt(3.0))
 
-
 # The middle of January, when the north is coldest and its winter smog thickest. [days of the year]
 MIDWINTER = 15.0
-
 
 # What diffuse light keeps in the clearest air.
 KEPT_DIFFUSE = 0.3
 
-
 # Shares of the intervals that a fit may look at; a smaller one is a part of each larger one.
 SHARES = tuple(step * 0.5**k for k in range(8) for step in (1.0, 0.75))
 
-
 # What its multiples have beyond whole numbers never repeats, and never crowds.
 _GOLDEN = (5.0**0.5 - 1.0) / 2.0
-
 
 _MARGIN = np.timedelta64(2, "D")
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class SkyTable:
-    """The sky of a place at every lit interval of a grid: public.
+    """The sky of a place at every lit interval of a grid: public."""
 
-    Parameters
-    ----------
-    site, grid
-        Where and when; ``grid`` is the one that readings come on, and intervals below are those of
-        ``grid.long``.
-    clear
-        Whether it is a cloudless sky rather than measured weather.
-    source
-        Who made the weather.
-    slot
-        Place on ``grid.long`` of each lit interval: those with the sun well up first, in the
-        order of time, then those with the sun low.
-    usable
-        How many have the sun well up.
-    rows
-        The sky at each lit interval, shape (ROWS, lit).
-    sheet, low
-        The same in blocks, at the usable intervals and at the others.
-    ghi
-        Global light of each lit interval. [W/m²]
-    sun
-        The sun's vector at the middle of each usable interval, shape (usable, 3).
-    weather
-        The measured weather that it was made of; None for the clear sky.
-    """
-
+    # where and when; ``grid`` is the one that readings come on, and intervals below are those of
+    # ``grid.long``
     site: Site
     grid: TimeGrid
-    clear: bool
-    source: str
+    clear: bool  # whether it is a cloudless sky rather than measured weather
+    source: str  # who made the weather
+    # place on ``grid.long`` of each lit interval: those with the sun well up first, in the order of
+    # time, then those with the sun low
     slot: Index
-    usable: int
-    rows: NDArray[np.float32]
-    sheet: Sheet
+    usable: int  # how many have the sun well up
+    rows: NDArray[np.float32]  # the sky at each lit interval, shape (ROWS, lit)
+    sheet: Sheet  # the same in blocks, at the usable intervals and at the others
     low: Sheet
-    ghi: NDArray[np.float32]
-    sun: Array
-    weather: Weather | None
+    ghi: NDArray[np.float32]  # global light of each lit interval. [W/m²]
+    sun: Array  # the sun's vector at the middle of each usable interval, shape (usable, 3)
+    weather: Weather | None  # the measured weather that it was made of; None for the clear sky
 
     def __post_init__(self) -> None:
         check_fields(self)
@@ -191,17 +159,7 @@ class SkyTable:
 
 @checked
 def make_sky_table(site: Site, grid: TimeGrid, weather: Weather | None = None) -> SkyTable:
-    """Return the sky of a place at every lit interval of a grid.
-
-    Parameters
-    ----------
-    site
-        Where.
-    grid
-        When.
-    weather
-        Measured weather over the grid; the embedded clear sky when None or clear itself.
-    """
+    """Return the sky of a place at every lit interval of a grid."""
     if weather is not None and weather.clear:
         site, weather = weather.site, None
     long = grid.long

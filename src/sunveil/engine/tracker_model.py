@@ -32,21 +32,16 @@ from sunveil.site import Array, Mount
 
 Matrix = NDArray[np.float32]
 
-
 # The greatest angle that stands for two axes. [degrees]
 TWO_AXES = 180.0
 
-
 AXIS, COVERAGE, MOST, T_CAPACITY, T_HAZE, T_HEAT, T_SEASON, T_LIMIT = range(8)
 
-
 TRACKER_PARAMETERS = 8
-
 
 # Trackers that fits start from: how far apart their axes are [degrees], and the rest of them as
 # farms usually are: coverage or no backtracking, and greatest angle [degrees].
 AXIS_STEP, USUAL_COVERAGE, USUAL_MOST = 15.0, 0.38, 52.0
-
 
 # Rows of a sky as the kernel below reads them, pairs of instants first; clouds, which only fits
 # look at, last.
@@ -55,24 +50,18 @@ _PAIRS = (
     *(DNI, GHI, DNI_FADE, GHI_FADE),
 )
 
-
 _ORDER = [row + node for row in _PAIRS for node in range(2)] + [COOLING, WARMTH, SEASON, CLOUD]
 
-
 CLOUDS = len(_ORDER) - 1
-
 
 kernel = njit(
     cache=True, nogil=True, error_model="numpy", fastmath={"reassoc", "contract", "arcp", "nsz"}
 )
 
-
 # PVWatts' part-load curve.
 _A, _B, _C = np.float32(0.9858), np.float32(0.0162), np.float32(0.0059)
 
-
 _ONE, _TWO, _ZERO, _HALF = np.float32(1), np.float32(2), np.float32(0), np.float32(0.5)
-
 
 _SIXTH, _24TH, _32ND, _16 = (
     np.float32(1 / 6),

@@ -63,28 +63,21 @@ from sunveil.site import Array, Mount
 # and 0.5, 45° to 60° of turn; so, as a standard deviation each. [degrees, 1, degrees]
 AXES, COVERAGES, TURNS = 60.0, 0.09, 6.0
 
-
 # What derivatives are taken over, the longest step, one that is as good as none, and bounds.
 _APART = np.array([1.0, 0.01, 1.0, 0.0, 0.1, 0.1, 0.1, 0.0])
 
-
 _LONGEST = np.array([10.0, 0.1, 6.0, 0.5, 1.0, 0.5, 0.5, 0.1])
-
 
 _SMALL = np.array([0.1, 0.005, 0.3, 0.002, 0.03, 0.03, 0.03, 0.002])
 
-
 _LEAST = np.array([-720.0, 0.12, 35.0, -20.0, -2.5, 0.3, -2.0, -40.0])
 
-
 _LARGEST = np.array([720.0, 0.75, 70.0, 20.0, 4.0, 3.0, 2.0, 2.0 * NO_LIMIT])
-
 
 # What the fit cannot see, as standard deviations: of axis [degrees], coverage, greatest angle
 # [degrees] and capacity [fraction]. Air that is hazier at low sun than its map reads as 0.03 more
 # of coverage and 3° less of turn, clearer air as 0.05 less; modules with two sides as more of them.
 _BIAS = {AXIS: 1.0, COVERAGE: 0.05, MOST: 3.0, T_CAPACITY: 0.05}
-
 
 STEPS = 8
 
@@ -176,10 +169,8 @@ def tracker_covariance(
 
 _ONE = np.ones(1, dtype=bool)
 
-
 # What is said of a plane, and not of what has none; flags that follow from the tracker's own fit.
 _NOT_SAID = (Flag.NOT_ONE_PLANE, Flag.CAPACITY_BOUNDED, Flag.SEASONAL_HAZE)
-
 
 _ANEW = (*_NOT_SAID, Flag.CLIPPING, Flag.LOW_AGREEMENT)
 
@@ -273,25 +264,20 @@ def _agreement(found: FoundTracker, readings: BlockReadings, s: int) -> float:
 
 Matrix = NDArray[np.float32]
 
-
 # A tracker explains so many times the energy that the plane does, and so large a share of what the
 # best pair does, and the best mixture, which can be anything. Looked at on simulated systems of two
 # kinds of physics, those of benchmarks.planes among them: steep roofs with two or three sides,
 # whichever way they face, reach 0.92 of the latter, trackers mostly have more than 0.96.
 OVER_PLANE, OVER_PLANES = 1.2, 0.96
 
-
 # Before any reading, so many times as many trackers backtrack as do not.
 BACKTRACKING = 2.0
-
 
 # What explains no more on few readings will not explain enough.
 HOPELESS = 1.0
 
-
 # So many readings are enough to look for a tracker on, and to fit it to.
 FEW_READINGS, READINGS = 1200, 4000
-
 
 # Where the fit with two axes stands among those that are made of a system.
 TWO_AXES_PLACE = 2

@@ -48,23 +48,17 @@ from sunveil.site import Array
 # haze, heat, season and log limit of both.
 FIRST, SECOND = slice(0, 3), slice(3, 6)
 
-
 FIRST_LEAN, SECOND_LEAN = slice(0, 2), slice(3, 5)
-
 
 EASTS, NORTHS, CAPACITIES = [0, 3], [1, 4], [2, 5]
 
-
 PAIR_HAZE, PAIR_HEAT, PAIR_SEASON, PAIR_LIMIT = 6, 7, 8, 9
 
-
 PAIR_PARAMETERS = 10
-
 
 # Roofs of one house have like tilts: standard deviation of their difference, and how far it may go
 # before it counts no more. [degrees]
 TILT_APART, TILT_REACH = 5.0, 10.0
-
 
 # They face a right angle apart or away from each other, or neither does: the standard deviation
 # about these, and how likely neither is. [degrees] Chosen on sums of two real homes, one of them
@@ -72,21 +66,16 @@ TILT_APART, TILT_REACH = 5.0, 10.0
 # to half a turn, and found 50% of them rather than 76%.
 TURNS, TURN_SPREAD, ANY_TURN = (90.0, 180.0, 270.0), 20.0, 0.5
 
-
 # What is known of any plane: standard deviations of east, north and log capacity. [degrees, 1]
 ANY_PLANE = np.array([100.0, 100.0, 3.0])
-
 
 # The steepest plane, and the flattest that has an azimuth. [degrees]
 STEEPEST, FLATTEST = 89.0, 2.0
 
-
 # A step that is as good as none; one of log capacity is as long as so many degrees. [degrees]
 SMALL, AS_LONG = 0.05, 8.0
 
-
 MOST_STEPS = 16
-
 
 # Bounds of log capacities, of haze and of its season, as of one plane.
 BOUNDS = dict.fromkeys(CAPACITIES, (-20.0, 20.0))
@@ -205,24 +194,18 @@ def _bound(pair: Array) -> None:
 # Times that weights are found anew.
 ROUNDS = 3
 
-
 # Azimuths and tilts of the grid. [degrees]
 AZIMUTHS, TILTS = 24, (12.0, 20.0, 30.0, 42.0, 58.0)
-
 
 # Candidates of a search, by kind; they stand apart by this in one of their planes. [degrees]
 ANY, RIDGE, CORNER = 0, 1, 2
 
-
 KINDS = (ANY, ANY, RIDGE, CORNER)
-
 
 ALIKE = 18.0
 
-
 # So far from half a turn and from a quarter a pair is still a ridge or a corner. [degrees]
 NEARLY = 20.0
-
 
 TURNED = ((90.0, 90.0), (180.0, NEARLY), (90.0, NEARLY))
 
@@ -317,18 +300,14 @@ def _all_pairs(gram: Array, right: Array) -> tuple[Array, Array, Array]:
 
 Matrix = NDArray[np.float32]
 
-
 # So many clear readings are enough to search on, and so many to fit to.
 SEARCHED_ON, FITTED_TO = 600, 12_000
-
 
 # A reading of a day that counts less is not of a clear one; where so few are clear, any will do.
 CLEAR, FEWEST_CLEAR = 0.05, 200
 
-
 # Steps of the candidates.
 CANDIDATE_STEPS = 8
-
 
 # All that decides below was chosen with the sums of two homes of Fontana in view, and looked at
 # again on a second draw of simulated systems: neither is a fresh test.
@@ -338,37 +317,29 @@ CANDIDATE_STEPS = 8
 # errors of the model do not average out.
 LEAST_GAIN, LONGEST_RECORD = 2.5, 45.0
 
-
 # Two planes that are so much likelier may be there, and nothing tells: of simulated single planes
 # of another physics 2% are, of our own none. [log likelihood]
 UNRESOLVED_GAIN = 1.75
 
-
 # The smaller plane has this share at the least: what shade and haze look like has less.
 LEAST_SHARE = 0.2
 
-
 # Pairs that stand this far away must be so much less likely. [degrees, log likelihood]
 ELSEWHERE, UNLIKELIER = 20.0, 1.7
-
 
 # A pair has at most so many times the capacity that the highest powers show: a tracker that is
 # taken for two steep planes has 1.7 times at the least.
 MOST_CAPACITY = 1.65
 
-
 # Pairs that come out flatter are not told: under other physics than the engine's they were 20° to
 # 90° off. Mean over both capacities. [degrees]
 FLATTEST_TOLD = 17.0
 
-
 # What gains so little on few readings will not gain enough. [log likelihood]
 HOPELESS = 1.2
 
-
 # The logarithm of no capacity.
 NO_CAPACITY = -20.0
-
 
 # Of few readings, pairs that are no less likely than this may come out best. [log likelihood]
 HOPEFUL = 3.0
@@ -515,11 +486,9 @@ def _readings(fit: FinalFit, system: int, say: Matrix, most: int) -> FittedReadi
 # errors of the model weigh more than on one plane: a factor on what the fit states.
 PAIR_STRETCH = 1.35
 
-
 # What the capacity of both errs by more than that of one plane, as a standard deviation: much of it
 # may face away from the sun. Both are set by pairs under other physics than the engine's.
 PAIR_CAPACITY = 0.04
-
 
 # A step to see how the plane of both changes. [degrees, logarithm]
 STEP = 1e-4

@@ -21,19 +21,15 @@ from sunveil.site import DAY, Array
 
 YEAR = 365.25 * DAY
 
-
 # What is left of a record after whole years is one of its own from this share of a year on, and
 # belongs to the last one else.
 LEAST_YEAR = 0.75
 
-
 # A year with so few clear readings beside the clearest one has no say.
 LEAST_SAY = 0.2
 
-
 # Years that tell how a system's output changes.
 FEWEST_FOR_TREND = 3
-
 
 # What is known of any system's years counts as much as so many of its own.
 KNOWN_YEARS = 4.0

@@ -4,16 +4,16 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from sunveil._lazy import lazy_names
+from sunveil._extras import lazy_names
 
 if TYPE_CHECKING:
     from sunveil.estimates.estimates_table import Estimate, Estimates
     from sunveil.estimates.flags_and_quality import Flag, Quality
-    from sunveil.estimates.household_load import HouseholdEstimate
     from sunveil.estimates.intervals_and_rounding import Interval
     from sunveil.estimates.planes_and_intervals import (
         Assumptions,
         ClockFinding,
+        HouseholdEstimate,
         PlaneEstimate,
         TrackerEstimate,
         YearEstimate,
@@ -36,19 +36,13 @@ __all__ = [
 __getattr__ = lazy_names(
     __name__,
     {
-        "sunveil.estimates.estimates_table": (
-            "Estimate",
-            "Estimates",
-        ),
-        "sunveil.estimates.flags_and_quality": (
-            "Flag",
-            "Quality",
-        ),
-        "sunveil.estimates.household_load": ("HouseholdEstimate",),
+        "sunveil.estimates.estimates_table": ("Estimate", "Estimates"),
+        "sunveil.estimates.flags_and_quality": ("Flag", "Quality"),
         "sunveil.estimates.intervals_and_rounding": ("Interval",),
         "sunveil.estimates.planes_and_intervals": (
             "Assumptions",
             "ClockFinding",
+            "HouseholdEstimate",
             "PlaneEstimate",
             "TrackerEstimate",
             "YearEstimate",

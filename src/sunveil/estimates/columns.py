@@ -15,13 +15,7 @@ from numpy.typing import NDArray
 
 from sunveil.errors import ParameterError
 from sunveil.estimates.flags_and_quality import Flag, flag_bits, flags_of
-from sunveil.estimates.intervals_and_rounding import (
-    Digits,
-    Part,
-    listed,
-    number_or_nan,
-    structs_of,
-)
+from sunveil.estimates.intervals_and_rounding import Digits, Part, listed, number_or_nan, structs_of
 
 Value = TypeVar("Value")
 Word = TypeVar("Word", bound=StrEnum)

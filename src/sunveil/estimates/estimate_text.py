@@ -6,14 +6,16 @@ import datetime as dt
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
-from sunveil.estimates.estimates_table import Estimate
 from sunveil.estimates.flags_and_quality import Flag
 from sunveil.estimates.intervals_and_rounding import Interval
 from sunveil.estimates.planes_and_intervals import PlaneEstimate, TrackerEstimate, YearEstimate
 
-WHOLE_CIRCLE = 360.0
+if TYPE_CHECKING:
+    from sunveil.estimates.estimates_table import Estimate
 
+WHOLE_CIRCLE = 360.0
 
 NARROW = 2.0  # [degrees] narrower intervals are shown to tenths
 
@@ -84,18 +86,14 @@ def decimals(kilowatts: float) -> int:
 
 _COMPASS = ("north", "northeast", "east", "southeast", "south", "southwest", "west", "northwest")
 
-
 # A smaller change of the output is not significant. [% per year]
 HARDLY = 0.1
-
 
 # Planes flatter than this can hardly be distinguished by any meter. [degrees]
 FLAT_BELOW = 15.0
 
-
 # Above this share of daylight readings with export a household uses hardly anything by day.
 _ALL_EXPORTED = 0.95
-
 
 # What hides the generation of a net meter.
 HIDING = (Flag.LITTLE_EXPORT, Flag.LOAD_FOLLOWS_SUN, Flag.STORAGE, Flag.HEAVY_LOAD)

@@ -36,14 +36,7 @@ from sunveil.estimates.columns import (
     Words,
     objects,
 )
-from sunveil.estimates.flags_and_quality import (
-    FAIR_WITHIN,
-    GOOD_WITHIN,
-    Quality,
-    flags_of,
-    judge,
-)
-from sunveil.estimates.household_load import HouseholdEstimate
+from sunveil.estimates.flags_and_quality import FAIR_WITHIN, GOOD_WITHIN, Quality, flags_of, judge
 from sunveil.estimates.intervals_and_rounding import (
     FIVE_DIGITS,
     FOUR_DECIMALS,
@@ -59,6 +52,7 @@ from sunveil.estimates.planes_and_intervals import (
     ClockFinding,
     ClockStep,
     DaylightSaving,
+    HouseholdEstimate,
     PlaneEstimate,
     TrackerEstimate,
     YearEstimate,
@@ -146,8 +140,7 @@ class _Columns:
     )
     haze_winter = OptionalNumber(FOUR_DECIMALS, "The same in midwinter.")
     heat = OptionalNumber(
-        FOUR_DECIMALS,
-        "Factor on Faiman's rise of temperature; None without a fit of it.",
+        FOUR_DECIMALS, "Factor on Faiman's rise of temperature; None without a fit of it."
     )
     clear_hours = OptionalNumber(
         HUNDREDTHS,
@@ -208,14 +201,11 @@ KINDS: dict[str, Column[Any]] = {
     name: each for name, each in vars(_Columns).items() if isinstance(each, Column)
 }
 
-
 # The columns of a file in their order, and nothing else but the public keys behind them.
 ESTIMATES = tuple(str(each.stored_as) for each in KINDS.values() if each.stored_as)
 
-
 # Columns that only a table of systems can fill.
 _PLACES = ("latitude", "longitude")
-
 
 # Columns of lists, which a table to look at does without.
 _NESTED = ("planes", "tracker", "household_load", "skyline", "years", "clock_steps")
@@ -540,7 +530,11 @@ class Estimate(_Columns):
     def to_pvlib(self, site: Any = None) -> ModelChain:
         """Return the system as pvlib's, ready for ``run_model(weather)``.
 
-        See :func:`sunveil.estimates.html_pvlib_sam.make_modelchain`.
+        Modules and inverter are PVWatts': powers are in W. Temperatures are Faiman's, with the heat
+        that the fit found; wind is that at 10 m, of which half reaches the modules. An inverter
+        that shows no limit is as large as the array. Perez' model carries light to the planes as in
+        the inference, and the glass lets as much of it through. The haze that the fit found is no
+        part of it: the weather brings its own.
 
         Parameters
         ----------
@@ -560,7 +554,8 @@ class Estimate(_Columns):
     def to_sam(self) -> list[dict[str, float | int]]:
         """Return the inputs of SAM's PVWatts (``pvwattsv8``), one set for each plane.
 
-        See :func:`sunveil.estimates.html_pvlib_sam.pvwatts_inputs`.
+        Standard modules are assumed, which lose 0.37% of power per °C. An inverter that shows no
+        limit is taken to be as large as the array; the outputs of two planes add up.
         """
         from sunveil.estimates.html_pvlib_sam import pvwatts_inputs
 
@@ -683,13 +678,10 @@ REFUSED = pa.schema(
     ]
 )
 
-
 # Whether the table of systems names a refused one.
 IN_SYSTEMS = "in_systems"
 
-
 RESERVED = frozenset((*ESTIMATES, *REFUSED.names, IN_SYSTEMS))
-
 
 # What is inferred from readings, which divides no fleet in public.
 PRIVATE = frozenset(ESTIMATES) - {"system_id", *_PLACES}

@@ -48,12 +48,9 @@ WORDS = {
     ),
 }
 
-
 SAVINGS = tuple(DaylightSaving)
 
-
 INFERRED, TOO_LITTLE, NO_WEATHER, NO_FIT = range(4)
-
 
 # The outcomes of implausible readings follow.
 NOT_GENERATION, EXPORTED_ONLY, WRONG_PLACE, NOT_NET = (NO_FIT + doubt for doubt in Doubt if doubt)
@@ -168,7 +165,6 @@ class Quality(StrEnum):
 # Radii that hold the plane of a good and of a fair estimate. [degrees]
 GOOD_WITHIN, FAIR_WITHIN = 7.0, 12.0
 
-
 # With these flags an estimate is poor, whatever its intervals; with those it is fair at best.
 POOR_FLAGS = (
     Flag.NOT_GENERATION,
@@ -186,7 +182,6 @@ POOR_FLAGS = (
     Flag.FEW_CLEAR_HOURS,
     Flag.UNLIKELY_UNIT,
 )
-
 
 FAIR_FLAGS = (Flag.CLOCK_UNCHECKED, Flag.PLANES_UNRESOLVED, Flag.LABEL_UNKNOWN)
 

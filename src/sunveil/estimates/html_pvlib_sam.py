@@ -3,28 +3,27 @@
 from __future__ import annotations
 
 from html import escape
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from pvlib.iam import marion_diffuse
 from pvlib.location import Location
 from pvlib.modelchain import ModelChain
 from pvlib.pvsystem import Array, FixedMount, PVSystem, SingleAxisTrackerMount
 
-from sunveil._options import checked
 from sunveil.errors import ParameterError
 from sunveil.estimates.estimate_text import show_azimuth, show_capacity, show_orientation, show_tilt
-from sunveil.estimates.estimates_table import Estimate
 from sunveil.estimates.flags_and_quality import FLAG_MEANINGS, Flag, Quality
 from sunveil.estimates.intervals_and_rounding import FIVE_DIGITS, HUNDREDTHS
 from sunveil.site import SHELTER, Losses, Mount, Site, SkyModel
 
+if TYPE_CHECKING:
+    from sunveil.estimates.estimates_table import Estimate
+
 # Marks of quality, told by their form and not by a colour alone.
 _MARKS = {Quality.GOOD: "●", Quality.FAIR: "◐", Quality.POOR: "○"}
 
-
 # What the rows say already.
 _IN_ROWS = (Flag.TWO_PLANES, Flag.TRACKER)
-
 
 _CELL = "text-align:left;padding:.15em .9em .15em 0;vertical-align:top;background:none;border:0"
 
@@ -78,15 +77,12 @@ def _rows(estimate: Estimate) -> list[tuple[str, str]]:
 
 WATTS = 1000.0
 
-
 # Faiman's constants on an open rack. [W/m²/K, W s/m³/K]
 U0, U1 = 25.0, 6.84
-
 
 # The tilt at which a tracker's modules stand on average, for the share of diffuse light that glass
 # lets through: it hardly changes with it. [degrees]
 TRACKER_TILT = 30.0
-
 
 _PVWATTS_LOSSES = (
     "soiling",
@@ -118,30 +114,8 @@ def make_pvsystem(estimate: Estimate) -> PVSystem:
     )
 
 
-@checked
 def make_modelchain(estimate: Estimate, site: Any = None) -> ModelChain:
-    """Return pvlib's chain of models for an estimate, ready for ``run_model(weather)``.
-
-    Modules and inverter are PVWatts': powers are in W. Temperatures are Faiman's, with the heat
-    that the fit found; wind is that at 10 m, of which half reaches the modules. An inverter that
-    shows no limit is as large as the array. Perez' model carries light to the planes as in the
-    inference, and the glass lets as much of it through. The haze that the fit found is no part of
-    it: the weather brings its own.
-
-    Parameters
-    ----------
-    estimate
-        The estimate.
-    site
-        Where the system is, as a :class:`~sunveil.Site` or pvlib's ``Location``; where it was
-        inferred, when left out.
-
-    Returns
-    -------
-    pvlib.modelchain.ModelChain
-        Its ``system`` is the ``PVSystem``, with one array for each plane or one that follows the
-        sun; its ``results.ac`` is in W.
-    """
+    """Return pvlib's chain of models for an estimate, ready for ``run_model(weather)``."""
     place = _place(estimate) if site is None else Site.of(site)
     location = Location(
         place.latitude, place.longitude, tz="UTC", altitude=place.height, name=estimate.system_id
@@ -221,43 +195,17 @@ def _losses(losses: Losses) -> dict[str, float]:
 # PVWatts' numbers of how modules are mounted.
 RACK, ROOF, TRACKER, BACKTRACKER = 0, 1, 2, 3
 
-
 STANDARD = 0
-
 
 # Of fixed modules, PVWatts takes the ratio and does nothing with it.
 USUAL_GCR = 0.4
-
 
 # What PVWatts accepts. [%]
 LOSSES, EFFICIENCIES = (-5.0, 99.0), (90.0, 99.5)
 
 
-@checked
 def pvwatts_inputs(estimate: Estimate) -> list[dict[str, float | int]]:
-    """Return the system design of an estimate in the names of SAM's module ``pvwattsv8``.
-
-    PVWatts simulates one plane: of two planes there are two sets, whose outputs add up. Standard
-    modules are assumed, which lose 0.37% of power per °C there. An inverter that shows no limit is
-    taken to be as large as the array.
-
-    Parameters
-    ----------
-    estimate
-        The estimate.
-
-    Returns
-    -------
-    list of dict
-        For each plane: ``system_capacity`` [kW], ``module_type``, ``dc_ac_ratio``, ``array_type``,
-        ``tilt`` and ``azimuth`` [degrees], ``gcr``, ``losses`` [%], ``inv_eff`` [%]; of a tracker
-        ``rotlim`` [degrees] too, and ``azimuth`` is that of its axis. Numbers that PVWatts does not
-        accept are brought to the nearest that it does.
-
-    References
-    ----------
-    PVWatts version 8, https://developer.nrel.gov/docs/solar/pvwatts/v8/
-    """
+    """Return the system design of an estimate in the names of SAM's module ``pvwattsv8``."""
     losses = estimate.assumptions.losses
     shared: dict[str, float | int] = {
         "module_type": STANDARD,

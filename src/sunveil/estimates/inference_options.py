@@ -58,8 +58,7 @@ class InferOptions:
         ),
     ] = Method.DEFAULT
     clock: Annotated[
-        Clock,
-        Option("Repair a clock that does not fit the sun, or use it as given."),
+        Clock, Option("Repair a clock that does not fit the sun, or use it as given.")
     ] = Clock.REPAIR
     losses: Annotated[
         Losses,
@@ -87,8 +86,7 @@ class InferOptions:
         ),
     ] = Mount.UNKNOWN
     force: Annotated[
-        bool,
-        Option("Also infer readings that do not look like solar generation; adds a flag."),
+        bool, Option("Also infer readings that do not look like solar generation; adds a flag.")
     ] = False
 
     def __post_init__(self) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import datetime as dt
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
@@ -15,6 +16,7 @@ from numpy.typing import NDArray
 from sunveil._options import all_named, check_fields, checked
 from sunveil.estimates.intervals_and_rounding import (
     FIVE_DIGITS,
+    FOUR_DECIMALS,
     HUNDREDTHS,
     THOUSANDTHS,
     Interval,
@@ -22,6 +24,7 @@ from sunveil.estimates.intervals_and_rounding import (
     day,
     ends,
     number,
+    numbers,
 )
 from sunveil.meters.record import Label
 from sunveil.site import Losses, Mount, Plane
@@ -32,13 +35,10 @@ if TYPE_CHECKING:
 # What is enough for an inference.
 FEWEST_READINGS = 60
 
-
 _HOUR = 3600
-
 
 # Offsets of labels, or no larger. [minutes]
 SMALL_MINUTES = 30.0
-
 
 # A clock is moved this far only if its zone is that of the place. [minutes]
 FAR_MINUTES = 120.0
@@ -108,14 +108,11 @@ class FoundClock:
 # Patches of sky. [degrees]
 AZIMUTH_STEP = 12.0
 
-
 COLUMNS = round(360.0 / AZIMUTH_STEP)
-
 
 # A capacity that may be so many times as large as it may be is not known at all: the vaguest of a
 # real winter, 18 dark days in Utrecht, is four times. [factor]
 VAGUEST = 30.0
-
 
 _EPOCH = dt.date(1970, 1, 1)
 
@@ -328,3 +325,69 @@ def match_planes(
         return []
     ways = [list(zip(true, order, strict=True)) for order in permutations(found)]
     return min(ways, key=lambda way: sum(plane.angle_to(each.plane) for plane, each in way))
+
+
+# The quarters of a year that a load is told by: December to February, and so on.
+SEASONS = ("dec-feb", "mar-may", "jun-aug", "sep-nov")
+
+HOURS = 24
+
+
+def season_of(month: NDArray[np.integer]) -> NDArray[np.int64]:
+    """Return the place among :data:`SEASONS` of months, 1 to 12.
+
+    >>> season_of(np.array([12, 2, 3, 7, 11])).tolist()
+    [0, 0, 1, 2, 3]
+    """
+    return np.asarray(month % 12 // 3, dtype=np.int64)
+
+
+@dataclass(frozen=True, slots=True)
+class HouseholdEstimate(Part):
+    """Household load behind a net meter, separated from generation: as private as the readings.
+
+    Parameters
+    ----------
+    mean_load_kw
+        Mean load over all readings; NaN where nights are not seen, as of a meter of exports. [kW]
+    self_consumption
+        Share of the generation that the household used itself.
+    exporting
+        Share of the daylight readings in which more was generated than used.
+    load_kw
+        Mean load at each hour of the declared clock, by :data:`SEASONS`: four tuples of 24, with
+        NaN where nothing was read. [kW]
+    """
+
+    mean_load_kw: float = field(metadata=number(FOUR_DECIMALS))
+    self_consumption: float = field(metadata=number(FOUR_DECIMALS))
+    exporting: float = field(metadata=number(FOUR_DECIMALS))
+    load_kw: tuple[tuple[float, ...], ...] = field(metadata=numbers(FOUR_DECIMALS))
+
+    def __post_init__(self) -> None:
+        check_fields(self)
+        # one and the same NaN wherever nothing was read, so that equal households are equal
+        loads = tuple(tuple(map(_plain, season)) for season in self.load_kw)
+        object.__setattr__(self, "load_kw", loads)
+        for name in ("mean_load_kw", "self_consumption", "exporting"):
+            object.__setattr__(self, name, _plain(getattr(self, name)))
+
+    def __repr__(self) -> str:
+        return "HouseholdEstimate(private)"
+
+    @checked
+    def usual_load(
+        self, month: NDArray[np.integer], hour: NDArray[np.integer]
+    ) -> NDArray[np.float64]:
+        """Return the mean load at hours of the declared clock, NaN where nothing was read. [kW]
+
+        Parameters
+        ----------
+        month, hour
+            Months, 1 to 12, and hours, 0 to 23.
+        """
+        return np.asarray(np.array(self.load_kw, dtype=np.float64)[season_of(month), hour])
+
+
+def _plain(value: float) -> float:
+    return math.nan if math.isnan(value) else float(value)

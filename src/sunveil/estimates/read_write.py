@@ -16,16 +16,16 @@ from numpy.typing import NDArray
 
 from sunveil._options import check_fields, checked
 from sunveil.errors import MeterError, ParameterError, SourceError
-from sunveil.estimates.estimates_table import PRIVATE, as_numbers, key_texts, number_of
+from sunveil.estimates.estimates_table import PRIVATE, Estimates, as_numbers, key_texts, number_of
 from sunveil.estimates.flags_and_quality import Flag
 from sunveil.estimates.planes_and_intervals import Assumptions
 from sunveil.household_keys import key_of, keys_of
 from sunveil.meters.file_types import read_text_table, sound_text
 from sunveil.meters.json_files import parse_json
+from sunveil.meters.record import RefusedSystem
 from sunveil.site import SkyModel
 
 RUN = "run.json"
-
 
 SUMMARY = "summary.json"
 
@@ -40,20 +40,15 @@ def table_keys(column: pa.ChunkedArray, name: str, where: str) -> list[str | Non
 
 _VALUES = ("surface_azimuth", "surface_tilt", "dc_capacity_kw")
 
-
 _COLUMNS = ("system_id", *_VALUES)
-
 
 # What not every file has.
 _PLANES, _TRACKER, _FLAGS = "planes", "tracker", "flags"
 
-
 # What modules stand on. A system of which that is not known has the place behind them.
 MOUNTS = ("one plane", "two planes", "tracker")
 
-
 _PLANE_NUMBERS = ("surface_azimuth", "surface_tilt", "share")
-
 
 _UNTOLD = Flag.NOT_ONE_PLANE.value
 
@@ -196,34 +191,22 @@ def _left_out() -> NDArray[np.bool_]:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class FleetRows:
-    """The inferred metadata of a fleet, one row per system: private.
+    """The inferred metadata of a fleet, one row per system: private."""
 
-    Parameters
-    ----------
-    system_ids
-        The curator's names of the systems, distinct.
-    surface_azimuth, surface_tilt
-        Inferred planes, NaN for systems that were refused. [degrees]
-    dc_capacity_kw
-        Inferred capacities, NaN for systems that were refused. [kW]
-    keys
-        Public columns such as feeder or ZIP, as texts, ``""`` where blank: which group a system
-        belongs to is no secret, what its panels are is.
-    several
-        The planes of the systems that stand on more than one.
-    turning
-        Which systems follow the sun; none where it is left out.
-    untold
-        Which stand on more than one plane, and nothing can tell which; none where it is left out.
-    """
-
-    system_ids: tuple[str, ...]
+    system_ids: tuple[str, ...]  # the curator's names of the systems, distinct
+    # inferred planes, NaN for systems that were refused. [degrees]
     surface_azimuth: NDArray[np.float64]
     surface_tilt: NDArray[np.float64]
+    # inferred capacities, NaN for systems that were refused. [kW]
     dc_capacity_kw: NDArray[np.float64]
+    # public columns such as feeder or ZIP, as texts, ``""`` where blank: which group a system
+    # belongs to is no secret, what its panels are is
     keys: dict[str, NDArray[Any]] = field(default_factory=dict)
+    # the planes of the systems that stand on more than one
     several: FleetPlanes = field(default_factory=FleetPlanes)
+    # which systems follow the sun; none where it is left out
     turning: NDArray[np.bool_] = field(default_factory=_left_out)
+    # which stand on more than one plane, and nothing can tell which; none where it is left out
     untold: NDArray[np.bool_] = field(default_factory=_left_out)
 
     def __post_init__(self) -> None:
@@ -366,14 +349,49 @@ def read_assumptions(folder: Path | str) -> Assumptions:
         raise SourceError(f"{path} does not say what its estimates assume") from None
 
 
-def _from_folder(folder: Path, keys: tuple[str, ...]) -> pa.Table:
+@checked
+def read_estimates(folder: Path | str) -> Estimates:
+    """Return the estimates that ``infer_fleet`` wrote, in the order of the systems' names.
+
+    ``refused`` has the systems without one, each with its reason.
+
+    Parameters
+    ----------
+    folder
+        What was given to ``infer_fleet`` as ``out``, once its run is over.
+
+    Privacy
+    -------
+    No protection: the estimates are as private as the readings.
+    """
+    folder = Path(folder)
+    parts, assumptions = _parts(folder), read_assumptions(folder)
+    try:
+        rows = [row for part in parts for row in pq.read_table(part).to_pylist()]
+        none = pq.read_table(folder / "refused.parquet").to_pylist()
+        rows.sort(key=lambda row: str(row["system_id"]))
+        refused = [RefusedSystem(row["system_id"], row["kind"], row["reason"]) for row in none]
+        return Estimates.concat([Estimates.from_rows(rows, assumptions)], refused)
+    except (pa.ArrowException, OSError, KeyError, ValueError):
+        raise SourceError(
+            f"the estimates in {folder} cannot be read: they are damaged, or another version of"
+            " Sunveil wrote them; infer its systems again"
+        ) from None
+
+
+def _parts(folder: Path) -> list[Path]:
+    """Return the files of estimates of a run that is over."""
     if not is_fleet(folder):
         raise SourceError(
             f"{folder} is not what sunveil infer --systems wrote, or its run is not over; start the"
             " same command again to finish it"
         )
+    return sorted((folder / "estimates").glob("part-*.parquet"))
+
+
+def _from_folder(folder: Path, keys: tuple[str, ...]) -> pa.Table:
+    parts = _parts(folder)
     try:
-        parts = sorted((folder / "estimates").glob("part-*.parquet"))
         names = list(dict.fromkeys((*_COLUMNS, *keys)))
         own = {*names, _PLANES, _TRACKER, _FLAGS} - set(keys)
         complete = all(own <= set(pq.read_schema(part).names) for part in parts)

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import datetime as dt
-from collections.abc import Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from itertools import groupby, islice
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -287,6 +288,23 @@ def grid_of(record: Record) -> TimeGrid:
     step = round(record.interval_minutes * 60.0)
     first, last = record.times[[0, -1]].astype("datetime64[s]").astype(np.int64).tolist()
     return TimeGrid(first, step, (last - first) // step + 1)
+
+
+# Systems at one place that are worked on together; a sky serves them all.
+_TOGETHER = 64
+
+
+def iter_own_blocks(records: Iterable[Record]) -> Iterator[Block]:
+    """Yield neighbours that share a grid and a clock as blocks; systems are records by number."""
+    for frame, together in groupby(enumerate(records), key=lambda each: _own_frame(each[1])):
+        while batch := list(islice(together, _TOGETHER)):
+            numbers = np.array([number for number, _ in batch], dtype=np.int32)
+            yield Block(frame, numbers, on_grid([record for _, record in batch], frame.axis))
+
+
+def _own_frame(record: Record) -> BlockFrame:
+    grid, net = grid_of(record), bool(record.net)
+    return BlockFrame(grid, record.timezone, record.label, record.label_known, net)
 
 
 def on_grid(records: Sequence[Record], grid: TimeGrid) -> NDArray[np.float32]:

@@ -32,7 +32,6 @@ def named(name: str) -> str:
 
 _STARTS = ("start", "start_time", "first", "first_time", "time", "timestamp")
 
-
 _LENGTHS = ("interval_minutes", "interval", "minutes", "step_minutes")
 
 
@@ -278,7 +277,6 @@ def _zone(schema: Any, name: str) -> str:
 
 # A system as its files have it, and how it is read; or files that cannot be read.
 FileSystem = tuple[str, RawSystem | MeterError, MeterOptions]
-
 
 # So many files tell whether each of a folder is one system, named after its file.
 _LOOKED_AT = 5

@@ -26,7 +26,6 @@ else:
 # Small files are taken together up to this size. [readings]
 _TOGETHER = 4_000_000
 
-
 _UNREAD = "unread.json"
 
 

@@ -4,31 +4,41 @@ from __future__ import annotations
 
 import logging
 import os
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+import shutil
+import tempfile
+from abc import ABC, abstractmethod
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
-import pyarrow as pa
 from numpy.typing import NDArray
 
-from sunveil._extras import optional_package
-from sunveil.errors import MeterError, SunveilError, log_unforeseen
+from sunveil._files import held
+from sunveil._options import checked, instance
+from sunveil.errors import MeterError, ParameterError, SunveilError, log_unforeseen
 from sunveil.estimates.inference_options import InferOptions
-from sunveil.fleet.blocks import Block, record_blocks, usual_blocks
+from sunveil.fleet.blocks import Block, iter_own_blocks, record_blocks, usual_blocks
 from sunveil.fleet.duckdb_reader import (
     DAMAGE,
-    NO_TIME,
     cursor,
-    filled,
-    hashes,
     parquet,
     range_of,
+    raws_of,
     read_rows,
+    sound_files,
     system_names,
 )
-from sunveil.fleet.file_layouts import Columns, FileLayout, Stamp, iter_file_systems, look_at, named
+from sunveil.fleet.file_layouts import (
+    Columns,
+    FileLayout,
+    FileSystem,
+    iter_file_systems,
+    look_at,
+    named,
+)
 from sunveil.fleet.gather import gather, gathered_files, not_gathered
 from sunveil.fleet.run_context import FleetJob, RunContext, check_clocks
 from sunveil.fleet.run_plan import (
@@ -42,149 +52,16 @@ from sunveil.fleet.run_plan import (
     run_settings,
 )
 from sunveil.fleet.survey import Survey
-from sunveil.fleet.systems_table import read_systems
+from sunveil.fleet.systems_table import SystemTable, read_systems
 from sunveil.grids import SIZE
+from sunveil.household_keys import key_of
 from sunveil.meters.build_record import RawSystem, to_record
 from sunveil.meters.file_types import stem
-from sunveil.meters.numbers_and_dates import name_rows
 from sunveil.meters.read_files import at_longitude, settle
 from sunveil.meters.reading_options import MeterOptions
 from sunveil.meters.record import UNREAD, Cleaning, Record, RefusedSystem, prepared
-from sunveil.meters.time_steps import Stamps
-from sunveil.site import Array
-
-if TYPE_CHECKING:
-    import duckdb
-else:
-    duckdb = optional_package("duckdb", purpose="a fleet")
-
-# Stamps, readings, numbers of rows and, where it is counted apart, what was taken from the grid.
-RowsOfSystem = tuple[NDArray[np.int64], Array, NDArray[np.int64], Array | None]
-
-
-# So many systems are read anew at a time.
-_AT_ONCE = 64
-
-
-def raws_of(
-    paths: Sequence[Path],
-    columns: Columns,
-    names: Sequence[str],
-    *,
-    gathered: bool,
-    declared_only: bool = False,
-) -> Iterator[tuple[str, RawSystem | MeterError]]:
-    """Yield some systems of Parquet files as the files give them."""
-    for start in range(0, len(names), _AT_ONCE):
-        some = names[start : start + _AT_ONCE]
-        for name, rows, file in _some(paths, columns, some):
-            where = f"system {name}" if gathered else f"{file}, system {name},"
-            if gathered or columns.layout is FileLayout.LISTS:
-                rows = rows[0], rows[1], np.arange(len(rows[2])), rows[3]
-            yield name, _raw(rows, columns, name, where, declared_only=declared_only)
-
-
-def _some(
-    paths: Sequence[Path], columns: Columns, names: Sequence[str]
-) -> Iterator[tuple[str, RowsOfSystem, str]]:
-    """Yield the rows of some systems, and the name of the file that the first of them is from."""
-    system = columns.name_sql()
-    # by the hash, which is compared sooner than a name
-    wanted = hashes(pa.array(names, pa.string()))
-    listed = ", ".join(str(each) for each in wanted)
-    found = (
-        cursor()
-        .sql(
-            f"SELECT hash({system}) AS h, filename AS f, {_columns(columns)}"
-            f" FROM {parquet(paths, hive=bool(columns.hive))} WHERE hash({system}) IN ({listed})"
-        )
-        .to_arrow_table()
-    )
-    seen = found.column("h").to_numpy()
-    micros = filled(found.column("w"), NO_TIME)
-    values = found.column("v").to_numpy().astype(np.float64)
-    number = found.column("r").to_numpy()
-    taken = found.column("i").to_numpy().astype(np.float64) if columns.taken else None
-    for name, each in sorted(zip(names, wanted, strict=True)):
-        rows = np.flatnonzero(seen == each)
-        if len(rows):
-            file = Path(found.column("f")[int(rows[0])].as_py()).name
-            apart = None if taken is None else taken[rows]
-            yield name, (micros[rows], values[rows], number[rows], apart), file
-
-
-def _columns(columns: Columns) -> str:
-    """Return what is read of each row, as SQL."""
-    kind = "" if columns.stamp is Stamp.INSTANT else "::TIMESTAMP"
-    lists = columns.layout is FileLayout.LISTS
-
-    def number(name: str | None) -> str:
-        value = named(name or "")
-        return f"unnest({value})::DOUBLE" if lists else f"{value}::DOUBLE"
-
-    numbers = f"{number(columns.power)} AS v, file_row_number AS r"
-    if columns.taken:
-        numbers += f", {number(columns.taken)} AS i"
-    if not lists:
-        assert columns.time is not None
-        return f"epoch_us({named(columns.time)}{kind}) AS w, {numbers}"
-    if columns.time is not None:
-        time = f"list_transform({named(columns.time)}, lambda x: epoch_us(x{kind}))"
-        return f"unnest({time}) AS w, {numbers}"
-    assert columns.start is not None
-    assert columns.length is not None
-    start, length = f"epoch_us({named(columns.start)}{kind})", named(columns.length)
-    place = f"generate_subscripts({named(columns.power)}, 1)"
-    return f"{start} + ({place} - 1) * round({length} * 6e7)::BIGINT AS w, {numbers}"
-
-
-def _raw(
-    rows: RowsOfSystem, columns: Columns, name: str, where: str, *, declared_only: bool
-) -> RawSystem | MeterError:
-    """Return a system's rows as its file gives them."""
-    micros, values, number, taken = rows
-    number = number.astype(np.int64) + 1
-    timeless = micros == NO_TIME
-    lost = timeless & ~np.isnan(values)
-    if lost.any() and not declared_only:
-        return MeterError(
-            f"{where} has readings without a time at {name_rows(number[lost])}; remove them"
-        )
-    kept = ~timeless
-    if not kept.any():
-        return MeterError(f"{where} has no times at all in its column of times")
-    wall = micros[kept].astype(np.int64)
-    instant = columns.stamp is Stamp.INSTANT
-    offset = np.full(len(wall), 0.0 if instant else np.nan)
-    stamps = Stamps(wall, offset, columns.zone if instant else None)
-    return RawSystem(
-        name,
-        where,
-        number[kept],
-        stamps,
-        values[kept],
-        columns.unit,
-        columns.notes,
-        net=columns.net,
-        imported=None if taken is None else taken[kept],
-    )
-
-
-def sound_files(
-    paths: Sequence[Path], context: RunContext, part: Part
-) -> tuple[list[Path], list[RefusedSystem]]:
-    """Return the files that can be read to their end, and refusals of the others."""
-    sound, refused = [], []
-    for path in paths:
-        try:
-            for _ in read_rows([path], context.job.source.columns, low=part.low, high=part.high):
-                pass
-        except DAMAGE:
-            refused.append(RefusedSystem("", UNREAD, f"{path.name} cannot be read: it is damaged"))
-        else:
-            sound.append(path)
-    return sound, refused
-
+from sunveil.site import Site
+from sunveil.weather.weather_data import Weather
 
 _log = logging.getLogger(__name__)
 
@@ -197,18 +74,130 @@ class HeldRecord:
     record: Record
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class Fleet:
-    """A fleet that was opened, and is read part by part: private."""
+class Fleet(ABC):
+    """Systems whose readings were opened, and are read part by part: private."""
 
-    context: RunContext  # the table of systems, their cells and clocks
-    plan: FleetPlan | None = None  # the parts; None in a worker, which is sent its part
-    settings: Mapping[str, Any] = field(default_factory=dict)  # as run.json has them
+    names: Sequence[str]  # of all systems that are said to be there, with readings or without
+    cells: NDArray[np.int32]  # the number of each system's weather cell
+    cleaning: Cleaning
+    weather: str | Weather  # where the public weather comes from
+    server: Mapping[str, Any]  # what a weather server must be told
+    parts: tuple[Part, ...]
+
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}({len(self.names)} systems, private)"
 
     @property
-    def parts(self) -> tuple[Part, ...]:
-        """The parts."""
-        return () if self.plan is None else self.plan.parts
+    @abstractmethod
+    def sites(self) -> Sequence[Site]:
+        """The places of the weather cells."""
+
+    @abstractmethod
+    def refused(self) -> list[RefusedSystem]:
+        """Return what is refused before any part is read."""
+
+    @abstractmethod
+    def records(self, part: Part) -> Iterator[HeldRecord | RefusedSystem]:
+        """Yield the systems of a part, or why there is no record of one."""
+        # None: records are private. With cleaning="each" the refusals depend on rows and stamps
+        # alone.
+
+    def blocks(self, part: Part) -> Iterator[Block | RefusedSystem]:
+        """Yield the systems of a part on common grids, or why there is no record of one."""
+        # None: for inference. A rule that looks at a whole record lets one reading change others,
+        # which the sensitivity of a release does not count.
+        if self.cleaning is not Cleaning.RECORD:
+            raise SunveilError(
+                "a fleet that is opened for a release is read as records; open it again with"
+                " cleaning record for its blocks"
+            )
+        return self._blocks(part)
+
+    @abstractmethod
+    def _blocks(self, part: Part) -> Iterator[Block | RefusedSystem]: ...
+
+    def all_records(self) -> list[Record]:
+        """Return the records of all parts."""
+        every = (each for part in self.parts for each in self.records(part))
+        return [each.record for each in every if isinstance(each, HeldRecord)]
+
+    def in_memory(self) -> FleetInMemory:
+        """Return the fleet with all its records read."""
+        found = [each for part in self.parts for each in self.records(part)]
+        return FleetInMemory(
+            self.names,
+            self.sites,
+            self.cells,
+            [*self.refused(), *found],
+            self.cleaning,
+            weather=self.weather,
+            server=self.server,
+        )
+
+
+class FleetInMemory(Fleet):
+    """Records in memory, each over its own span."""
+
+    def __init__(
+        self,
+        names: Sequence[str],
+        sites: Sequence[Site],
+        cells: NDArray[np.int32],
+        found: Sequence[HeldRecord | RefusedSystem],
+        cleaning: Cleaning,
+        *,
+        weather: str | Weather = "clearsky",
+        server: Mapping[str, Any] | None = None,
+    ) -> None:
+        self.names, self.cells, self.cleaning = names, cells, cleaning
+        self.weather, self.server = weather, server or {}
+        self.parts = (Part(0, (), systems=len(names)),)
+        self._sites, self._found = sites, found
+
+    @property
+    def sites(self) -> Sequence[Site]:
+        """The places of the weather cells."""
+        return self._sites
+
+    def refused(self) -> list[RefusedSystem]:
+        """Return what is refused: all of it is known."""
+        return [each for each in self._found if isinstance(each, RefusedSystem)]
+
+    def records(self, part: Part) -> Iterator[HeldRecord | RefusedSystem]:
+        """Yield all systems."""
+        del part
+        yield from self._found
+
+    def _blocks(self, part: Part) -> Iterator[Block | RefusedSystem]:
+        yield from self.refused()
+        found = [each for each in self._found if isinstance(each, HeldRecord)]
+        for block in iter_own_blocks([each.record for each in found]):
+            numbers = np.array([found[at].number for at in block.systems], dtype=np.int32)
+            yield replace(block, systems=numbers)
+
+
+class FleetOfFiles(Fleet):
+    """A fleet on disk with its table of systems, in one process."""
+
+    def __init__(
+        self,
+        context: RunContext,
+        plan: FleetPlan | None = None,
+        settings: Mapping[str, Any] | None = None,
+    ) -> None:
+        job = context.job
+        self.context = context  # the table of systems, their cells and clocks
+        self.plan = plan  # the parts; None in a worker, which is sent its part
+        self.settings = settings or {}  # as run.json has them
+        self.names, self.cells = context.names, context.cells.of
+        self.cleaning, self.weather = Cleaning(job.reading.cleaning), job.weather
+        self.server = dict(job.server)
+        self.parts = () if plan is None else plan.parts
+
+    @property
+    def sites(self) -> Sequence[Site]:
+        """The places of the weather cells."""
+        return self.context.weather_sites
 
     def refused(self) -> list[RefusedSystem]:
         """Return what is refused before any part is read."""
@@ -225,8 +214,6 @@ class Fleet:
 
     def records(self, part: Part) -> Iterator[HeldRecord | RefusedSystem]:
         """Yield the systems of a part, or why there is no record of one."""
-        # None: records are private. With cleaning="each" the refusals depend on rows and stamps
-        # alone.
         if self._of_files:
             yield from _file_records(self.context, part)
             return
@@ -236,21 +223,13 @@ class Fleet:
         try:
             found = list(_rows(paths, self.context, part))
         except DAMAGE:
-            paths, unread = sound_files(paths, self.context, part)
+            paths, unread = self._sound(paths, part)
             yield from unread
             found = list(_rows(paths, self.context, part)) if paths else []
         yield from found
 
-    def blocks(self, part: Part) -> Iterator[Block | RefusedSystem]:
-        """Yield the systems of a part on common grids, or why there is no record of one."""
-        # None: for inference. A rule that looks at a whole record lets one reading change others,
-        # which the sensitivity of a release does not count.
+    def _blocks(self, part: Part) -> Iterator[Block | RefusedSystem]:
         context = self.context
-        if context.job.reading.cleaning is not Cleaning.RECORD:
-            raise SunveilError(
-                "a fleet that is opened for a release is read as records; open it again with"
-                " cleaning record for its blocks"
-            )
         if self._of_files:
             yield from _as_blocks(_file_records(context, part), context)
             return
@@ -258,7 +237,7 @@ class Fleet:
         try:
             survey, values = _surveyed(paths, context, part)
         except DAMAGE:
-            paths, unread = sound_files(paths, context, part)
+            paths, unread = self._sound(paths, part)
             yield from unread
             survey, values = _surveyed(paths, context, part)
         if survey.unknown_rows:
@@ -276,6 +255,9 @@ class Fleet:
         unusual = [context.names[number] for number in others]
         yield from _as_blocks(_records_of(paths, unusual, context), context)
 
+    def _sound(self, paths: Sequence[Path], part: Part) -> tuple[list[Path], list[RefusedSystem]]:
+        return sound_files(paths, self.context.job.source.columns, part.low, part.high)
+
     @property
     def _of_files(self) -> bool:
         """Whether every file is of one system, and any format."""
@@ -288,7 +270,7 @@ class Fleet:
         return list(job.source.paths(part.files))
 
 
-def open_fleet(
+def plan_fleet(
     fleet: Path,
     systems: Path,
     folder: Path,
@@ -300,11 +282,9 @@ def open_fleet(
     part_rows: int = PART_ROWS,
     server: Mapping[str, Any] | None = None,
     workers: int,
-) -> Fleet:
-    """Look at a fleet and its table of systems, and plan its parts; nothing is written yet.
-
-    What a release needs on the way is kept in a folder of its own for every state of the inputs.
-    """
+) -> FleetOfFiles:
+    """Look at a fleet and its table of systems, and plan its parts; nothing is written yet."""
+    # What a release needs on the way is in a folder of its own for every state of the inputs.
     options = options or InferOptions()
     settings = run_settings(reading, options, weather=weather, cell=cell, part_rows=part_rows)
     table = read_systems(systems, reading)
@@ -328,32 +308,205 @@ def open_fleet(
         server=tuple((server or {}).items()),
     )
     check_clocks(job, table)
-    return Fleet(RunContext(job, table, cells), plan, settings)
+    return FleetOfFiles(RunContext(job, table, cells), plan, settings)
 
 
-def open_records(
-    fleet: Path, systems: Path, work: Path, *, reading: MeterOptions, workers: int, **plan: Any
-) -> Fleet:
-    """Open a fleet for releases; readings that are spread are brought together."""
-    reading = replace(reading, cleaning=Cleaning.EACH)
-    found = open_fleet(fleet, systems, work, reading=reading, workers=workers, **plan)
-    found.gather(workers)
-    return found
+@contextmanager
+@checked
+def open_fleet(
+    readings: Path | str | Sequence[Record],
+    systems: Path | str | None = None,
+    *,
+    site: Site | None = None,
+    reading: MeterOptions | None = None,
+    weather: str | Weather = "clearsky",
+    cell: float = SIZE,
+    part_rows: int = PART_ROWS,
+    server: Mapping[str, Any] | None = None,
+    work: Path | str | None = None,
+    workers: int | None = None,
+) -> Iterator[Fleet]:
+    """Open readings, and hold them open to be read as records or blocks.
+
+    Parameters
+    ----------
+    readings
+        Parquet, long or with lists, a file of any other kind, a folder of files, or records that a
+        reader returned.
+    systems
+        The table of systems: the place of each, its time zone and public columns. None where all
+        systems are at one ``site``; their records are then read at once.
+    site
+        The place of all systems.
+    reading
+        How to read the meters. With ``cleaning="each"`` every reading is taken alone, as releases
+        need it, and there are no blocks.
+    weather
+        ``"clearsky"``, ``"nsrdb"`` or ``"pvgis"``; at one site also the path of a file, or a
+        :class:`~sunveil.Weather`.
+    cell, part_rows
+        As for :func:`~sunveil.infer_fleet`.
+    server
+        What a weather server must be told: ``api_key``, ``email``.
+    work
+        A private folder for temporary files, new or empty. It stays when a release is stopped, and
+        is removed at the end; None for a temporary one.
+    workers
+        Number of threads that bring spread readings together; the number of processors if None.
+
+    Yields
+    ------
+    Fleet
+        Its ``parts``, and for each of them ``records(part)`` and ``blocks(part)``.
+
+    Privacy
+    -------
+    None: readings are held open. With ``cleaning="each"``, who is refused depends on rows, stamps
+    and places alone.
+    """
+    reading = reading or MeterOptions()
+    count = (os.cpu_count() or 1) if workers is None else workers
+    if not 1 <= count <= 1024:
+        raise ParameterError(f"workers must be between 1 and 1024, and {workers} is not")
+    if systems is None:
+        if site is None:
+            raise ParameterError("give the table of systems, or the site where all of them are")
+        yield _at_one_site(readings, site, reading, weather, server)
+        return
+    if not isinstance(readings, (str, Path)) or not isinstance(weather, str):
+        raise ParameterError(
+            "a table of systems goes with a file or folder of readings, and with weather by name"
+        )
+    with _folder(None if work is None else Path(os.path.realpath(work))) as folder:
+        found = plan_fleet(
+            Path(readings),
+            Path(systems),
+            folder,
+            reading=reading,
+            weather=weather,
+            cell=cell,
+            part_rows=part_rows,
+            server=server,
+            workers=count,
+        )
+        found.gather(count)
+        yield found
 
 
-def site_records(
+def _at_one_site(
+    readings: Path | str | Sequence[Record],
+    site: Site,
+    reading: MeterOptions,
+    weather: str | Weather,
+    server: Mapping[str, Any] | None,
+) -> FleetInMemory:
+    """Return the systems of a file, a folder or of records at one site."""
+    found: list[Record | RefusedSystem]
+    cleaning = Cleaning(reading.cleaning)
+    if isinstance(readings, (str, Path)):
+        found = _site_records(Path(readings), reading, longitude=site.longitude)
+    else:
+        found = list(readings)
+        for each in found:
+            instance("readings", each, Record, give="records, as a reader of meters returns them")
+        if any(each.cleaning is Cleaning.RECORD for each in readings):
+            cleaning = Cleaning.RECORD
+        elif found:
+            cleaning = Cleaning.EACH
+    records = [each for each in found if isinstance(each, Record)]
+    refused = [each for each in found if isinstance(each, RefusedSystem)]
+    names = [record.system_id for record in records]
+    if len({key_of(name) for name in names}) != len(names):
+        raise ParameterError("a system is named twice; each system is one row of a publication")
+    held = [HeldRecord(number, record) for number, record in enumerate(records)]
+    cells = np.zeros(len(names), dtype=np.int32)
+    return FleetInMemory(
+        names, (site,), cells, [*refused, *held], cleaning, weather=weather, server=server
+    )
+
+
+def _site_records(
     path: Path, options: MeterOptions, *, longitude: float
 ) -> list[Record | RefusedSystem]:
-    """Return the systems of a file or folder at one site, or why there is no record of one."""
-    # None: records are private. The refusals depend on rows and stamps alone.
-    found = list(iter_file_systems([path], replace(options, cleaning=Cleaning.EACH)))
+    # None: records are private. For a release the refusals depend on rows and stamps alone.
+    found = list(iter_file_systems([path], options))
     if len(found) == 1 and isinstance(found[0], RefusedSystem):
         raise MeterError(found[0].reason)
-    settled = [
-        each if isinstance(each, RefusedSystem) else settle_each(*each[1:], name=each[0])
-        for each in found
-    ]
-    return [at_longitude(each, longitude) for each in settled]
+    made = settle_each if options.cleaning is Cleaning.EACH else settle
+    records = (
+        each if isinstance(each, RefusedSystem) else made(*each[1:], name=each[0]) for each in found
+    )
+    return [at_longitude(each, longitude) for each in records]
+
+
+# Says that a folder is a run's own, which may be removed.
+_MARKER = ".sunveil-work"
+
+
+def _check_own(work: Path) -> None:
+    """Refuse a folder with anything in it that no run has left there: it is removed at the end."""
+    left = (work / _MARKER).is_file() or any(work.glob("*/drawn-*/part-*.json"))
+    if not left and any(each.name != ".lock" for each in work.iterdir()):
+        raise ParameterError(
+            "work must be a new or an empty folder, since it is removed at the end; name another"
+        )
+
+
+@contextmanager
+def _folder(work: Path | None) -> Iterator[Path]:
+    if work is None:
+        with tempfile.TemporaryDirectory(prefix="sunveil-") as name:
+            yield Path(name)
+        return
+    try:
+        work.mkdir(mode=0o700, parents=True, exist_ok=True)
+    except OSError:
+        raise ParameterError(
+            f"{work} cannot be made, which a fleet needs on the way; check the folder above it"
+        ) from None
+    _check_own(work)
+    with held(work):
+        (work / _MARKER).touch(mode=0o600)
+        needed = False
+        try:
+            yield work
+        except BaseException:
+            # what was drawn on a charge is worth keeping; nothing else is
+            needed = any(work.glob("*/drawn-*/part-*.json"))
+            raise
+        finally:
+            if not needed:
+                shutil.rmtree(work, ignore_errors=True)
+
+
+def some_records(
+    paths: Sequence[Path],
+    columns: Columns,
+    table: SystemTable,
+    names: Collection[str] | None = None,
+    *,
+    options: MeterOptions,
+) -> Iterator[tuple[str | None, Record | RefusedSystem]]:
+    """Yield some systems of files by name, as inference reads them, and files that cannot be read.
+
+    A system that the table does not know is read as the options say; without names, files give all.
+    """
+    found: Iterable[FileSystem | RefusedSystem]
+    if columns.layout is FileLayout.FILES:
+        found = iter_file_systems(paths, options)
+    else:
+        read = raws_of(paths, columns, sorted(names or ()), gathered=False)
+        found = ((name, raw, options) for name, raw in read)
+    places = table.numbers
+    for each in found:
+        if isinstance(each, RefusedSystem):
+            yield None, each
+        elif names is None or each[0] in names:
+            name, raw, own = each
+            if name in places:
+                yield name, table.settled(places[name], raw, own)
+            else:
+                yield name, settle(raw, own, name=name)
 
 
 def settle_each(

@@ -13,14 +13,14 @@ from numpy.typing import NDArray
 
 from sunveil.errors import SourceError, SunveilError
 from sunveil.estimates.inference_options import InferOptions
-from sunveil.fleet.cached_skies import CellSkies
 from sunveil.fleet.duckdb_reader import EARLIEST, LATEST, hashes
 from sunveil.fleet.file_layouts import FleetSource, Stamp
-from sunveil.fleet.run_plan import IDENTITY, SKIES_KEPT, Cells, find_cells
+from sunveil.fleet.run_plan import IDENTITY, Cells, find_cells
 from sunveil.fleet.survey import SystemIndex, ZoneTable
 from sunveil.fleet.systems_table import SystemTable, read_systems
 from sunveil.meters.reading_options import MeterOptions, parse_timezone
 from sunveil.meters.time_steps import FARTHEST, hours_apart
+from sunveil.site import Site
 
 
 @dataclass(frozen=True)
@@ -56,11 +56,10 @@ class FleetJob:
 
 
 class RunContext:
-    """A run as one process has it open: the job, the systems, their cells, clocks and skies."""
+    """A run as one process has it open: the job, the systems, their cells and clocks."""
 
     def __init__(self, job: FleetJob, systems: SystemTable, cells: Cells) -> None:
         self.job, self.systems, self.cells = job, systems, cells
-        self.skies = CellSkies(job.weather, keep=SKIES_KEPT, server=dict(job.server))
         self.clocks, self.clock = self._clocks()
         self.zones = ZoneTable.of(
             self.clocks if job.source.columns.stamp is Stamp.WALL else ["UTC"] * len(self.clocks),
@@ -86,9 +85,14 @@ class RunContext:
         return [str(name) for name in self.systems.ids.to_pylist()]
 
     @cached_property
+    def weather_sites(self) -> list[Site]:
+        """The centres of the weather cells."""
+        return [cell.site for cell in self.cells.cells]
+
+    @property
     def place(self) -> dict[str, int]:
         """The number of each system by its name."""
-        return {name: number for number, name in enumerate(self.names)}
+        return self.systems.numbers
 
     @cached_property
     def refused(self) -> frozenset[str]:
@@ -129,7 +133,6 @@ class RunContext:
 
 
 _open: dict[tuple[str, str], RunContext] = {}
-
 
 _lock = threading.Lock()
 

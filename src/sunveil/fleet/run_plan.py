@@ -141,22 +141,17 @@ def find_span(source: FleetSource) -> tuple[int, int] | None:
 # What of Sunveil itself decides a result; workers on other machines must have the same.
 IDENTITY = (__version__, ENGINE)
 
-
 # A file of fewer parts than this is not cut.
 WHOLE_PARTS = 4
-
 
 # So much is never too much for one part. [readings]
 LARGEST = 1_000_000
 
-
 # Of files that only the reader of single files knows, and which take longer. [readings]
 FILES_ROWS = 500_000
 
-
 # So many parts at the end of a long plan are smaller, so that workers end at about the same time.
 ENDING = 4
-
 
 # How many skies a worker keeps.
 SKIES_KEPT = 48
@@ -455,11 +450,7 @@ def _gathered(source: FleetSource, cells: Cells, mark: str, limit: int) -> Fleet
         members = np.flatnonzero(bucket == index)
         parts.append(
             Part(
-                index,
-                (),
-                rows=each * len(members),
-                systems=len(members),
-                cells=cells.keys(members),
+                index, (), rows=each * len(members), systems=len(members), cells=cells.keys(members)
             )
         )
     return FleetPlan(tuple(parts), mark, bucket)

@@ -69,7 +69,6 @@ def _ahead(zone: tzinfo, second: int) -> int:
 # of the first row, and number of rows.
 Runs = NDArray[np.int64]
 
-
 # Rows of systems that the table does not know.
 UNKNOWN = -1
 

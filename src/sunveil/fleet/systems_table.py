@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from functools import cache
+from functools import cache, cached_property
 from pathlib import Path
 from typing import Any
 
@@ -69,32 +69,25 @@ SYSTEM_NAMES = (
     "meter",
 )
 
-
 _LATITUDES = ("latitude", "lat")
-
 
 _LONGITUDES = ("longitude", "lon", "lng", "long")
 
-
 _ALTITUDES = ("altitude", "altitude_m", "elevation", "elevation_m")
 
-
 _ZONES = ("timezone", "time_zone", "tz")
-
 
 # What a meter reads: generation, or generation less a household's load. Not meter, the column of
 # serial numbers.
 _METERING, _GENERATION, _NET = "metering", "generation", "net"
 
-
 _DEFAULTS = MeterOptions()
-
 
 # Makes the record of a system, named, or says why there is none.
 Settle = Callable[..., Record | RefusedSystem]
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@dataclass(frozen=True, eq=False)
 class SystemTable:
     """Where the systems are, in the order of their names: public."""
 
@@ -114,6 +107,11 @@ class SystemTable:
 
     def __len__(self) -> int:
         return len(self.ids)
+
+    @cached_property
+    def numbers(self) -> dict[str, int]:
+        """The number of each system by its name."""
+        return {name: number for number, name in enumerate(self.ids.to_pylist())}
 
     def places(self, numbers: NDArray[np.int32]) -> Places:
         """Return where some systems stand."""

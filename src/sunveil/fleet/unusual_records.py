@@ -14,14 +14,11 @@ from sunveil.site import TimeGrid
 
 Power = NDArray[np.float32]
 
-
 # Records of fewer readings go to the rules in any case.
 _FEWEST = 48
 
-
 # Of so many stuck stretches the levels are kept; a record with more goes to the rules.
 _LEVELS = 8
-
 
 # The rules count in 64 bits, and looks in 32: what is this close to a limit goes to the rules.
 _MARGIN = 1.01

@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import logging
 import os
-from collections.abc import Callable, Iterator, Sequence
+import threading
+from collections import OrderedDict
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
+from weakref import WeakKeyDictionary
 
 import numpy as np
 import pandas as pd
@@ -21,24 +24,15 @@ from sunveil.engine.infer import infer_block
 from sunveil.engine.plausibility import flag_units
 from sunveil.engine.sky_tables import SkyTable, make_sky_table
 from sunveil.errors import MeterError, SunveilError, TooLittleData, WeatherError, log_unforeseen
-from sunveil.estimates.estimates_table import (
-    Estimate,
-    Estimates,
-    refused_table,
-    write_table,
-)
+from sunveil.estimates.estimates_table import Estimate, Estimates, refused_table, write_table
 from sunveil.estimates.flags_and_quality import NO_FIT, NO_WEATHER, Flag, reason
 from sunveil.estimates.inference_options import InferOptions, Method, Search
 from sunveil.estimates.planes_and_intervals import VAGUEST
-from sunveil.fleet.blocks import (
-    MARGIN,
-    Block,
-    record_span,
-)
+from sunveil.fleet.blocks import MARGIN, Block, record_span
 from sunveil.fleet.duckdb_reader import DAMAGE
-from sunveil.fleet.open import Fleet
+from sunveil.fleet.open import FleetOfFiles
 from sunveil.fleet.run_context import FleetJob, RunContext, context_of
-from sunveil.fleet.run_plan import Part
+from sunveil.fleet.run_plan import SKIES_KEPT, Part
 from sunveil.fleet.systems_table import SystemTable
 from sunveil.grids import Places
 from sunveil.meters.read_files import failed
@@ -46,7 +40,7 @@ from sunveil.meters.record import UNREAD, Record, RefusedSystem
 from sunveil.paper import fit as paper
 from sunveil.site import Site, TimeGrid
 from sunveil.weather.sources import check_cache, check_weather, get_weather
-from sunveil.weather.weather_data import Weather
+from sunveil.weather.weather_data import Weather, utc_index
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -56,7 +50,6 @@ if TYPE_CHECKING:
 
 # Skies of a site that are kept, a few megabytes each.
 KEPT = 8
-
 
 Span = tuple["pd.Timestamp", "pd.Timestamp"]
 
@@ -318,7 +311,7 @@ def infer_cells(block: Block, context: RunContext) -> Iterator[Estimates | Refus
             # servers are asked for the centres of cells, whose answers other runs share
             clear = context.job.weather == "clearsky"
             site = context.cells.sites[cell] if clear else context.cells.cells[cell].site
-            sky = context.skies.over(site, own.frame.axis)
+            sky = skies_of(context).over(site, own.frame.axis)
         except SunveilError as error:
             yield from (RefusedSystem(name, "weather", str(error)) for name in names)
             continue
@@ -351,6 +344,62 @@ def estimates_table(blocks: Sequence[Estimates], systems: SystemTable) -> pa.Tab
     return table
 
 
+_EDGE = np.timedelta64(2, "D")  # of weather around a grid of times
+
+
+class CellSkies:
+    """The public skies of weather cells, the latest used ones kept."""
+
+    def __init__(self, weather: str, *, keep: int, server: Mapping[str, Any]) -> None:
+        self._weather, self._keep, self._server = weather, keep, dict(server)
+        self._lock = threading.Lock()
+        self._making: dict[tuple[Site, TimeGrid], threading.Lock] = {}
+        self._kept: OrderedDict[tuple[Site, TimeGrid], SkyTable] = OrderedDict()
+
+    def over(self, site: Site, grid: TimeGrid) -> SkyTable:
+        """Return the sky of a place over a grid of times."""
+        key = site, grid
+        with self._lock:
+            if key in self._kept:
+                self._kept.move_to_end(key)
+                return self._kept[key]
+            turn = self._making.setdefault(key, threading.Lock())
+        with turn:  # whoever comes second finds it made
+            with self._lock:
+                if key in self._kept:
+                    return self._kept[key]
+            sky = self._made(site, grid)
+            with self._lock:
+                self._kept[key] = sky
+                self._making.pop(key, None)
+                while len(self._kept) > self._keep:
+                    self._kept.popitem(last=False)
+            return sky
+
+    def _made(self, site: Site, grid: TimeGrid) -> SkyTable:
+        """Return the sky of a place, under its weather."""
+        if self._weather == "clearsky":
+            return make_sky_table(site, grid)
+        first, last = (np.datetime64(int(grid.first + grid.step * k), "s") for k in (0, grid.count))
+        span = utc_index(np.array([first - _EDGE, last + _EDGE]))
+        found = get_weather(self._weather, site, span[0], span[1], **self._server)
+        return make_sky_table(site, grid, found)
+
+
+_skies: WeakKeyDictionary[RunContext, CellSkies] = WeakKeyDictionary()
+_skies_lock = threading.Lock()
+
+
+def skies_of(context: RunContext) -> CellSkies:
+    """Return the skies of a run, made once in each process."""
+    with _skies_lock:
+        if context not in _skies:
+            job = context.job
+            made = CellSkies(job.weather, keep=SKIES_KEPT, server=dict(job.server))
+            _skies[context] = made
+        return _skies[context]
+
+
 _log = logging.getLogger(__name__)
 
 
@@ -374,7 +423,7 @@ def run_part(job: FleetJob, part: Part) -> PartResult:
 def _outcomes(context: RunContext, part: Part) -> Iterator[Estimates | RefusedSystem]:
     """Yield what becomes of every system of a part, whatever happens to one of them."""
     try:
-        for each in Fleet(context).blocks(part):
+        for each in FleetOfFiles(context).blocks(part):
             if isinstance(each, RefusedSystem):
                 yield each
             else:

@@ -19,13 +19,9 @@ from sunveil.errors import ParameterError, SourceError
 from sunveil.estimates import read_write
 from sunveil.estimates.inference_options import InferOptions, SystemKeywords
 from sunveil.estimates.read_write import RUN, SUMMARY
-from sunveil.fleet.open import Fleet, open_fleet
+from sunveil.fleet.open import FleetOfFiles, plan_fleet
 from sunveil.fleet.run_context import FleetJob, close_context, keep_context
-from sunveil.fleet.run_plan import (
-    IDENTITY,
-    PART_ROWS,
-    Part,
-)
+from sunveil.fleet.run_plan import IDENTITY, PART_ROWS, Part
 from sunveil.grids import SIZE
 from sunveil.inference.fleet_part import PartResult, finished
 from sunveil.inference.run_summary import as_json, close
@@ -34,9 +30,7 @@ from sunveil.meters.reading_options import MeterOptions
 
 PAGE = "summary.html"
 
-
 _WORK = ".work"
-
 
 README = """\
 # Estimates of a fleet: private
@@ -85,16 +79,7 @@ def begin(folder: Path, description: dict[str, Any], *, restart: bool) -> bool:
     return before is not None
 
 
-_OURS = {
-    RUN,
-    SUMMARY,
-    _WORK,
-    ".lock",
-    "estimates",
-    "refused.parquet",
-    PAGE,
-    "README.md",
-}
+_OURS = {RUN, SUMMARY, _WORK, ".lock", "estimates", "refused.parquet", PAGE, "README.md"}
 
 
 def _before(folder: Path) -> dict[str, Any] | None:
@@ -215,25 +200,13 @@ ENGINES = ("local", "dask")
 
 @dataclass(frozen=True, slots=True)
 class FleetResult:
-    """What a run came to.
+    """What a run came to."""
 
-    Parameters
-    ----------
-    folder
-        Where it is written.
-    inferred, refused
-        How many systems have an estimate, and how many have a reason instead.
-    parts
-        How many parts the estimates are written in.
-    resumed
-        How many of these an earlier run had done.
-    """
-
-    folder: Path
-    inferred: int
+    folder: Path  # where it is written
+    inferred: int  # how many systems have an estimate, and how many have a reason instead
     refused: int
-    parts: int
-    resumed: int = 0
+    parts: int  # how many parts the estimates are written in
+    resumed: int = 0  # how many of these an earlier run had done
 
     def __post_init__(self) -> None:
         check_fields(self)
@@ -316,7 +289,7 @@ def infer_fleet(
     target = Path(os.path.realpath(out))
     if target.exists() and not target.is_dir():
         raise ParameterError(f"{out} is not a folder; name a folder to be written")
-    opened = open_fleet(
+    opened = plan_fleet(
         Path(fleet),
         Path(systems),
         target,
@@ -352,7 +325,7 @@ def _processors() -> int:
     return os.cpu_count() or 1
 
 
-def _description(fleet: Fleet) -> dict[str, Any]:
+def _description(fleet: FleetOfFiles) -> dict[str, Any]:
     """Return what ``run.json`` says of a run."""
     version, engine = IDENTITY
     job = fleet.context.job
@@ -369,7 +342,7 @@ def _description(fleet: Fleet) -> dict[str, Any]:
 
 
 def _run(
-    fleet: Fleet,
+    fleet: FleetOfFiles,
     *,
     engine: str,
     workers: int,
@@ -412,6 +385,6 @@ def _engine(
         yield from run_local(job, parts, workers=workers)
 
 
-def _result(folder: Path, fleet: Fleet, *, resumed: int) -> FleetResult:
+def _result(folder: Path, fleet: FleetOfFiles, *, resumed: int) -> FleetResult:
     summary = json.loads((folder / read_write.SUMMARY).read_text(encoding="utf-8"))
     return FleetResult(folder, summary["inferred"], summary["refused"], len(fleet.parts), resumed)

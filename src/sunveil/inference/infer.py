@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator, Sequence
-from itertools import groupby, islice
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Unpack
 
 import numpy as np
@@ -19,17 +19,10 @@ from sunveil.engine.plausibility import note_on_unit
 from sunveil.engine.sky_tables import SkyTable
 from sunveil.errors import MeterError, ParameterError, SunveilError
 from sunveil.estimates.columns import objects
-from sunveil.estimates.estimates_table import (
-    Estimate,
-    Estimates,
-    EstimateSource,
-)
+from sunveil.estimates.estimates_table import Estimate, Estimates, EstimateSource
 from sunveil.estimates.inference_options import InferOptions, SystemKeywords
-from sunveil.estimates.planes_and_intervals import (
-    Assumptions,
-    ClockFinding,
-)
-from sunveil.fleet.blocks import Block, BlockFrame, grid_of, on_grid
+from sunveil.estimates.planes_and_intervals import Assumptions, ClockFinding
+from sunveil.fleet.blocks import Block, grid_of, iter_own_blocks, on_grid
 from sunveil.inference.fleet_part import SiteSkies, as_refusal, by_paper, infer_systems
 from sunveil.meters.dataframes import frame_of, record_of, systems_of_frame
 from sunveil.meters.reading_options import MeterKeywords, MeterOptions
@@ -44,9 +37,6 @@ if TYPE_CHECKING:
     from sunveil.weather.cache import WeatherCache
     from sunveil.weather.weather_data import Weather
 
-# Systems that are inferred together; a sky serves them all.
-BATCH = 64
-
 
 def infer_records(
     records: Sequence[Record], skies: SiteSkies, *, options: InferOptions | None = None
@@ -54,32 +44,25 @@ def infer_records(
     """Yield the metadata of each system of a site, or why there is none, in the records' order."""
     # Every system stands alone: whatever one record holds, the others' estimates are the same.
     options = options or InferOptions()
-    # neighbours in the file that share a grid and a clock are inferred together
-    for frame, together in groupby(records, key=_frame_of):
-        elsewhere = clock_elsewhere(frame.timezone, skies.site.longitude)
-        if elsewhere is not None:
-            for each in together:
-                yield ParameterError(f"system {each.system_id}: {elsewhere}")
-            continue
-        while batch := list(islice(together, BATCH)):
-            yield from _infer_batch(batch, frame, skies, options)
+    for block in iter_own_blocks(records):
+        own = [records[number] for number in block.systems]
+        elsewhere = clock_elsewhere(block.frame.timezone, skies.site.longitude)
+        if elsewhere is None:
+            yield from _infer_block(own, block, skies, options)
+        else:
+            yield from (ParameterError(f"system {one.system_id}: {elsewhere}") for one in own)
 
 
-def _frame_of(record: Record) -> BlockFrame:
-    grid, net = grid_of(record), bool(record.net)
-    return BlockFrame(grid, record.timezone, record.label, record.label_known, net)
-
-
-def _infer_batch(
-    records: Sequence[Record], frame: BlockFrame, skies: SiteSkies, options: InferOptions
+def _infer_block(
+    records: Sequence[Record], block: Block, skies: SiteSkies, options: InferOptions
 ) -> list[Estimate | SunveilError]:
     """Return the estimates of records that share a frame."""
     names = [each.system_id for each in records]
     try:
-        sky = skies.over(frame.axis)
+        sky = skies.over(block.frame.axis)
     except Exception as error:
         return [as_refusal(name, error) for name in names]
-    block = Block(frame, np.arange(len(records), dtype=np.int32), on_grid(records, frame.axis))
+    block = replace(block, systems=np.arange(len(records), dtype=np.int32))
     out: dict[int, Estimate | SunveilError] = {}
     for found in infer_systems(block, names, sky, options):
         if not isinstance(found, Estimates):
@@ -242,12 +225,7 @@ def infer_record(
     """
     instance("record", record, Record, give="a Record, as sunveil.read_meters returns it")
     if options is not None:
-        instance(
-            "options",
-            options,
-            InferOptions,
-            give="InferOptions",
-        )
+        instance("options", options, InferOptions, give="InferOptions")
     skies = SiteSkies.under(weather, cache=cache)
     return _given(next(infer_records([record], skies, options=options)))
 

@@ -40,9 +40,7 @@ def as_json(values: dict[str, Any]) -> str:
 
 AZIMUTHS = tuple(range(0, 361, 10))
 
-
 TILTS = tuple(range(0, 91, 5))
-
 
 # A geometric grid of capacities. [kW]
 CAPACITIES = (0.0, 1.0, 2.0, 3.0, 4.0, 5.0, 6.0, 8.0, 10.0, 15.0, 20.0, 50.0, 100.0, 1000.0, 1e9)
@@ -85,8 +83,7 @@ def _with_keys(refused: pa.Table, systems: SystemTable) -> pa.Table:
     rows = np.array(found, dtype=np.int64)
     for key in systems.keys.column_names:
         both = pa.chunked_array(
-            [*systems.keys[key].chunks, *systems.refused_keys[key].chunks],
-            systems.keys[key].type,
+            [*systems.keys[key].chunks, *systems.refused_keys[key].chunks], systems.keys[key].type
         )
         refused = refused.append_column(key, both.take(pa.array(rows, mask=rows < 0)))
     return refused.append_column(IN_SYSTEMS, pa.array(rows >= 0))

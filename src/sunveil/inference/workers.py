@@ -117,17 +117,13 @@ def _cluster(distributed: Any, workers: int) -> Any:
 # A smaller fleet is done before the workers of a pool have loaded. [bytes]
 SMALL_FLEET = 8 << 20
 
-
 # So many parts for each worker are handed to the pool at a time.
 _AHEAD = 2
-
 
 # A part during which workers were lost so many times is not begun again.
 _MOST_LOSSES = 3
 
-
 Work = Callable[[FleetJob, Part], PartResult]
-
 
 Result = TypeVar("Result")
 

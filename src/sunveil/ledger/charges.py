@@ -163,8 +163,8 @@ def refuse(cost: int, left: int, *, where: str = "") -> NoReturn:
     """Refuse a cost that is more than what is left."""
     left = max(left, 0)
     raise BudgetExceeded(
-        f"this would spend {from_nano(cost):.9g}, and {from_nano(left):.9g} is left{where}; ask for"
-        " less or not at all",
+        f"this costs {from_nano(cost):.9g}, but {from_nano(left):.9g} is left{where}; lower epsilon"
+        " or ask for less",
         requested=from_nano(cost),
         remaining=from_nano(left),
     )
@@ -400,7 +400,7 @@ def chunks(items: Sequence[Item]) -> Iterator[Sequence[Item]]:
 
 
 # Whose rest is meant, where it is not the dataset's own.
-SHARED = " to a household that has several meters, or is in other datasets of the ledger too"
+SHARED = " for a household with several meters, or in other datasets of the ledger too"
 
 
 def charge_question(connection: Connection, row: Row[Any], question: Question) -> int:
@@ -494,8 +494,8 @@ def _refuse_until(error: BudgetExceeded, promise: Promise, year: int) -> None:
         return
     more = from_nano(promise.allowed(later) - promise.allowed(year))
     raise BudgetExceeded(
-        f"this would spend {error.requested:.9g}, and {error.remaining:.9g} is free by the schedule"
-        f" in {year}; {more:.9g} more comes with {later}",
+        f"this costs {error.requested:.9g}, but the schedule leaves {error.remaining:.9g} in {year}"
+        f" and adds {more:.9g} in {later}; lower epsilon or wait until then",
         requested=error.requested,
         remaining=error.remaining,
     ) from None
@@ -524,7 +524,6 @@ def keep_answer(
 # Questions asked together hold a turn each, up to this many; more of them hold one for all, since
 # every turn is an open file or connection.
 MOST_TURNS = 32
-
 
 # How often who waits looks whether a file's lock is free. [s]
 LOOK_SECONDS = 0.01

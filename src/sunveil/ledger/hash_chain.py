@@ -19,9 +19,7 @@ from sunveil.errors import LedgerConflict, LedgerError, ParameterError
 # With twice the length of a name, since an account may be named with where it comes from.
 LONGEST = 400
 
-
 FIELD = "by"
-
 
 _acting: ContextVar[str | None] = ContextVar("acting", default=None)
 

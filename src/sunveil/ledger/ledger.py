@@ -11,7 +11,6 @@ from sqlalchemy import Connection, Engine, Row, select, update
 
 from sunveil._options import checked
 from sunveil.errors import LedgerConflict, ParameterError
-from sunveil.ledger.analyst_shares import AnalystShare, give_share, shares_of_dataset
 from sunveil.ledger.charges import (
     charge_question,
     cost_to_household,
@@ -44,14 +43,17 @@ from sunveil.ledger.promises import (
     check_name,
 )
 from sunveil.ledger.statements import (
+    AnalystShare,
     LedgerStatement,
     append_entry,
     as_dataset,
     count_two_keys,
     entries_after,
     find_row,
+    give_share,
     make_statement,
     member_rows,
+    shares_of_dataset,
 )
 from sunveil.ledger.verify_chain import (
     FORGOTTEN,

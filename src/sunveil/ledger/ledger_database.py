@@ -46,12 +46,9 @@ from sunveil.ledger.hash_chain import HighWaterMarks
 # How long a writer waits for another before it gives up. [s]
 LOCK_TIMEOUT_SECONDS = 60
 
-
 READING = "sunveil_reading"
 
-
 ADDRESS = "name a file, or a URL that begins with postgresql://"
-
 
 # What SQLite says, in words; its own messages may hold what was written.
 SQLITE_SAID = {
@@ -201,12 +198,10 @@ def _said(error: object) -> str:
 
 metadata = MetaData()
 
-
 # One row, the version of the other tables; its presence makes a database a ledger.
 version_table = Table(
     "sunveil_ledger", metadata, Column("version", Integer, primary_key=True, autoincrement=False)
 )
-
 
 # One row, which every change of a ledger updates first: a household's account is in all datasets,
 # so that changes follow one another whichever dataset they are of.
@@ -216,7 +211,6 @@ turns = Table(
     Column("id", Integer, primary_key=True),
     Column("changes", BigInteger, nullable=False),
 )
-
 
 # One row per dataset: its promise, what has been spent, how many meters of a household its promise
 # counts as one, how many households it has, and whether any of them is elsewhere too or has several
@@ -239,7 +233,6 @@ datasets = Table(
     CheckConstraint("fleet_spent + largest_spent <= total", name="promise_kept"),
 )
 
-
 # What single systems have spent beside the fleet's releases; systems are named by a digest of
 # dataset and id.
 accounts = Table(
@@ -250,7 +243,6 @@ accounts = Table(
     Column("spent", BigInteger, nullable=False, default=0),
     CheckConstraint("spent >= 0", name="account_never_negative"),
 )
-
 
 # Systems and households of a dataset: the account, a digest of the id that is the same
 # in all datasets, the household, and the entry that registered it. That of another dataset stands
@@ -266,7 +258,6 @@ members = Table(
     Column("place", BigInteger, nullable=False),
 )
 
-
 # What a curator's table says of the systems of a dataset: the digest of a household's or of a
 # meter's key, once each.
 system_keys = Table(
@@ -279,7 +270,6 @@ system_keys = Table(
     Column("place", BigInteger, nullable=False),
 )
 
-
 analysts = Table(
     "analysts",
     metadata,
@@ -289,7 +279,6 @@ analysts = Table(
     Column("spent", BigInteger, nullable=False, default=0),
     CheckConstraint("spent >= 0 AND spent <= share", name="share_kept"),
 )
-
 
 # Append-only, each entry bound to the one before by its digest.
 entries = Table(
@@ -302,7 +291,6 @@ entries = Table(
     Column("previous", String(64), nullable=False),
     Column("digest", String(64), nullable=False, unique=True),
 )
-
 
 # What was answered: the place of the charge that paid for it, of the entry that tells of it, and
 # the series that it belongs to, if any (standing.py).
@@ -318,10 +306,8 @@ answers = Table(
     UniqueConstraint("dataset_id", "charge", name="one_answer_per_charge"),
 )
 
-
 # Databases take a limited number of values in one statement.
 CHUNK = 5000
-
 
 # Any number that other users of a server would hardly take: who makes tables holds it.
 OPENING_LOCK = 7120934

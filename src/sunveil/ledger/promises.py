@@ -99,9 +99,7 @@ def roster_digest(members: Iterable[Sequence[str]], keys: Iterable[Sequence[str]
 
 LARGEST_PROMISE = 1000.0
 
-
 MOST_METERS = 1000
-
 
 # How ρ is turned into ε at δ, as promises state it.
 CONVERSION = "tight"
@@ -253,13 +251,15 @@ class Promise:
         amount = f"ε = {self.epsilon:g}"
         if self.delta > 0.0:
             amount = f"({amount}, δ = {self.delta:g})"
-        record = f"{self.unit} of any household, with at most {self.meters} meter"
-        record += "" if self.meters == 1 else "s"
-        said = f"nothing that is ever published depends on {record}, by more than {amount}"
-        said += "" if self.schedule is None else f", {self.schedule}"
+        meters = f"{self.meters} meter" + ("" if self.meters == 1 else "s")
+        said = (
+            f"differential privacy for {self.unit} of any household with at most {meters},"
+            f" total budget {amount} for everything ever published"
+        )
+        said += "" if self.schedule is None else f", spent {self.schedule}"
         if not self.conditional:
             return said
-        return f"{said}, on condition for what is drawn by: {', '.join(self.conditional)}"
+        return f"{said}; conditional for releases by: {', '.join(self.conditional)}"
 
 
 def promise_text(promise: Promise) -> str:

@@ -24,7 +24,6 @@ if TYPE_CHECKING:
 
 NO_MARK = "there is no high-water mark, so an old copy of the ledger would not be noticed"
 
-
 FORGOTTEN = "the ledger has forgotten what was spent: an old copy was put back"
 
 

@@ -68,12 +68,7 @@ class YearSpent:
         """Return the year as plain JSON types, in the promise's measure."""
         spent = None if self.spent is None else from_nano(self.spent)
         left = None if self.spent is None else from_nano(self.allowed - self.spent)
-        return {
-            "year": self.year,
-            "allowed": from_nano(self.allowed),
-            "spent": spent,
-            "left": left,
-        }
+        return {"year": self.year, "allowed": from_nano(self.allowed), "spent": spent, "left": left}
 
 
 def spent_by_year(entries: Iterable[Entry]) -> dict[int, int]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from sunveil._lazy import lazy_names
+from sunveil._extras import lazy_names
 
 if TYPE_CHECKING:
     from sunveil.meters.dataframes import from_pandas, records_from_frame
@@ -29,24 +29,9 @@ __all__ = [
 __getattr__ = lazy_names(
     __name__,
     {
-        "sunveil.meters.dataframes": (
-            "from_pandas",
-            "records_from_frame",
-        ),
-        "sunveil.meters.read_files": (
-            "iter_systems",
-            "read_meters",
-        ),
-        "sunveil.meters.reading_options": (
-            "Duplicates",
-            "MeterOptions",
-            "Unit",
-            "UnitSwitch",
-        ),
-        "sunveil.meters.record": (
-            "Label",
-            "Record",
-            "RefusedSystem",
-        ),
+        "sunveil.meters.dataframes": ("from_pandas", "records_from_frame"),
+        "sunveil.meters.read_files": ("iter_systems", "read_meters"),
+        "sunveil.meters.reading_options": ("Duplicates", "MeterOptions", "Unit", "UnitSwitch"),
+        "sunveil.meters.record": ("Label", "Record", "RefusedSystem"),
     },
 )

@@ -111,11 +111,7 @@ def to_record(raw: RawSystem, options: MeterOptions) -> Record:
     known = options.known_label
     raw = _within_span(raw, options)
     instants = to_utc(
-        raw.stamps,
-        raw.rows,
-        timezone=options.timezone,
-        label=known or Label.START,
-        where=raw.where,
+        raw.stamps, raw.rows, timezone=options.timezone, label=known or Label.START, where=raw.where
     )
     seconds = np.floor_divide(instants.utc + 500_000, 1_000_000)
     readings = RawReadings(

@@ -34,10 +34,7 @@ from sunveil.meters.vocabulary import fold
 
 
 def from_pandas(
-    power: pd.Series[Any],
-    *,
-    system_id: str = "system",
-    **options: Unpack[MeterKeywords],
+    power: pd.Series[Any], *, system_id: str = "system", **options: Unpack[MeterKeywords]
 ) -> Record:
     """Make a record of a series indexed by time.
 
@@ -367,13 +364,7 @@ def _from_arrow(readings: Any, times: Any) -> pd.Series[Any]:
 
 
 def frame_of(readings: Any) -> pd.DataFrame:
-    """Return a frame of pandas, or of anything that speaks Arrow, as pandas' own.
-
-    Parameters
-    ----------
-    readings
-        The frame.
-    """
+    """Return a frame of pandas, or of anything that speaks Arrow, as pandas' own."""
     if isinstance(readings, pd.DataFrame):
         return readings
     if hasattr(readings, "__arrow_c_stream__") and not isinstance(readings, pd.Series):

@@ -150,25 +150,14 @@ _DEFINED = ("decimal", "time_format", "timezone", "label", "power_unit", "regist
 
 @dataclass(frozen=True, slots=True)
 class SourceDescription:
-    """A file as the reader found it: private to the curator, like the readings it looked at.
+    """A file as the reader found it: private to the curator, like the readings it looked at."""
 
-    Parameters
-    ----------
-    format
-        What kind of file it is, in a few words.
-    options
-        Everything that reading it needs, as far as the file says it.
-    origins
-        Where each of these comes from: ``declared``, ``header``, ``format``, ``stamps`` or
-        ``readings``.
-    systems
-        How many systems it has.
-    """
-
-    format: str
-    options: MeterOptions
+    format: str  # what kind of file it is, in a few words
+    options: MeterOptions  # everything that reading it needs, as far as the file says it
+    # where each of these comes from: ``declared``, ``header``, ``format``, ``stamps`` or
+    # ``readings``
     origins: dict[str, str]
-    systems: int
+    systems: int  # how many systems it has
 
     def __post_init__(self) -> None:
         check_fields(self)
@@ -177,13 +166,6 @@ class SourceDescription:
 @checked
 def describe_source(path: Path | str, options: MeterOptions | None = None) -> SourceDescription:
     """Return how a file is written, found from all of its content.
-
-    Parameters
-    ----------
-    path
-        A file; of an archive the first one in it that can be unpacked, without its span.
-    options
-        What is known of it already.
 
     Privacy
     -------

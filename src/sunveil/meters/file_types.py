@@ -338,12 +338,7 @@ class LineBlock:
 
 
 def iter_blocks(
-    file: BinaryIO,
-    *,
-    skip: int,
-    separator: str,
-    width: int,
-    private: tuple[int, int] | None = None,
+    file: BinaryIO, *, skip: int, separator: str, width: int, private: tuple[int, int] | None = None
 ) -> Iterator[LineBlock]:
     """Yield the lines of a text file below some that are skipped, cut into cells."""
     seen = 0

@@ -97,10 +97,9 @@ def is_unit(cell: str) -> bool:
 
 def find_unit(label: str) -> tuple[Unit | None, tuple[str, ...]]:
     """Return the unit that the header of a column says, None without any, and what was assumed."""
-    found = units_in(label)
-    if not found and _PVDAQ.search(label):
+    if not units_in(label) and _PVDAQ.search(label):
         return Unit.W, (f"The unit of {label} was taken to be W, as in PVDAQ.",)
-    return (found.pop() if len(found) == 1 else None), ()
+    return unit_in_name(label), ()
 
 
 def only_plausible_unit(values: NDArray[np.float64]) -> tuple[Unit | None, str]:
@@ -337,11 +336,7 @@ def _stated_unit(rows: Sequence[Sequence[str]]) -> str | None:
 
 
 def find_columns(
-    rows: Sequence[Sequence[str]],
-    options: MeterOptions,
-    *,
-    where: str,
-    names_at: int | None = None,
+    rows: Sequence[Sequence[str]], options: MeterOptions, *, where: str, names_at: int | None = None
 ) -> tuple[int, int, tuple[TableColumn, ...], bool]:
     """Return how many rows stand above the header and above the readings, and the columns."""
     # The last is whether the columns have names.

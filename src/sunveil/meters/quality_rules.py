@@ -80,7 +80,7 @@ def tell_net(readings: RawReadings, *, turnable: bool, interval: int) -> RawRead
     return readings
 
 
-def settle_negatives(readings: RawReadings) -> RawReadings:
+def mend_negatives(readings: RawReadings) -> RawReadings:
     """Tell a fault from what an inverter takes at night; a net meter's readings stay."""
     # What is below zero in the dark, or not far, becomes zero; by day, on a day that goes far below
     # zero, it is dropped, and so is a day that is full of such readings.
@@ -215,7 +215,7 @@ def find_switches(
     seconds: NDArray[np.int64], power: Array, *, interval: int
 ) -> UnitSwitches | None:
     """Return where the unit of a record changes, or None where it does not."""
-    # Days are told apart by their peaks. An outage also lowers them, but does not then follow the
+    # Days are compared by their peaks. An outage also lowers them, but does not then follow the
     # course of the sun: the mean day of both parts must have the same shape.
     days = seconds // _DAY
     heads = np.flatnonzero(np.r_[True, np.diff(days) > 0])
@@ -384,7 +384,7 @@ def clean(
     turnable = not (options.negate or sign_known or options.export_column is not None)
     readings = tell_net(readings, turnable=turnable, interval=interval)
     readings = settle_units(readings, UnitSwitch(options.unit_switch), interval=interval)
-    readings = settle_negatives(drop_spikes(readings))
+    readings = mend_negatives(drop_spikes(readings))
     readings = drop_stuck(readings, interval=interval)
     return note_gaps(readings, interval=interval)
 

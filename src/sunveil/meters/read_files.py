@@ -118,15 +118,6 @@ def iter_systems(
 
     Every system stands alone: whatever one of them holds, the others come out the same. Rows of
     one system in several files are joined, in the order of the files' names.
-
-    Parameters
-    ----------
-    path
-        The file or folder.
-    options
-        How to read it.
-    options_of
-        Gives the options of a system by its name, where a table of systems says more.
     """
     check_path(path)
     instance("options", options, MeterOptions, give="MeterOptions")

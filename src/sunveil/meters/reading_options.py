@@ -27,13 +27,10 @@ from sunveil.meters.record import Cleaning, Label
 
 _OFFSET = re.compile(r"(?:UTC|GMT)?\s*([+-])(\d{1,2})(?::?(\d{2}))?", re.IGNORECASE)
 
-
 AUTO = "auto"
-
 
 # Between the names of columns that are added up.
 ADDED = " + "
-
 
 COLUMN_FIELDS = (
     "time_column",
@@ -88,7 +85,7 @@ class Register(StrEnum):
 
 
 class UnitSwitch(StrEnum):
-    """What to do with a record whose unit changes on the way."""
+    """What to do where the unit of a record changes on the way."""
 
     REFUSE = "refuse"
     REPAIR = "repair"
@@ -153,8 +150,7 @@ class MeterOptions:
         Option("Length of the intervals; detected if not given. [minutes]", low=1, high=60),
     ] = None
     first: Annotated[
-        str | None,
-        Option("First timestamp, such as 2024-01-01T00:00; earlier rows are dropped."),
+        str | None, Option("First timestamp, such as 2024-01-01T00:00; earlier rows are dropped.")
     ] = None
     last: Annotated[
         str | None, Option("Last timestamp, such as 2024-12-31T23:00; later rows are dropped.")
@@ -185,8 +181,7 @@ class MeterOptions:
         ),
     ] = None
     power_unit: Annotated[
-        Unit | str,
-        Option("Unit of the readings; auto: from the header.", choices=(AUTO, *Unit)),
+        Unit | str, Option("Unit of the readings; auto: from the header.", choices=(AUTO, *Unit))
     ] = AUTO
     register: Annotated[
         Register | str,
@@ -300,7 +295,7 @@ class MeterKeywords(TypedDict, total=False):
 
 
 def parse_instant(name: str, given: str | None) -> np.datetime64 | None:
-    """Return an instant that a parameter of some name gives, None where it is left out."""
+    """Return an instant that a parameter of some name gives, None where it is not given."""
     if given is None:
         return None
     try:

@@ -45,13 +45,12 @@ _DIGITS = re.compile("[0-9]{1,9}")
 # What may be quoted of a key that is not a schema's.
 _KEY = re.compile(r"[a-z_]{1,30}")
 
-# How the one document of a file begins and ends: a second one would begin anew.
+# The events at the begin and the end of a file that holds a single document.
 _BEGIN = (yaml.StreamStartEvent, yaml.DocumentStartEvent, yaml.MappingStartEvent)
 
 _END = (yaml.MappingEndEvent, yaml.DocumentEndEvent, yaml.StreamEndEvent)
 
 _DEFAULTS = MeterOptions()
-
 
 # The options that a schema file may declare, in the order in which a proposal has them.
 SCHEMA_FIELDS = {
@@ -97,15 +96,7 @@ def read_schema(path: str | Path) -> dict[str, Any]:
 
 
 def options_from(schema: Schema | None, **given: Any) -> MeterOptions:
-    """Return options from a schema and from what is given beside it, which wins.
-
-    Parameters
-    ----------
-    schema
-        A schema file, or what :func:`read_schema` returned; None for none.
-    **given
-        Fields of :class:`MeterOptions`.
-    """
+    """Return options from a schema and from what is given beside it, which wins."""
     return options_of(MeterOptions, {**_fields(schema), **given})
 
 
@@ -146,7 +137,7 @@ def schema_text(
     Parameters
     ----------
     options
-        How a file is written. What is None is left out.
+        How a file is written. Fields that are None are omitted.
     origins
         For each field where its value is from: ``declared``, ``header``, ``format``, ``stamps``,
         ``readings`` or ``default``. Those from readings, and those assumed, are marked with
@@ -283,8 +274,8 @@ def _needless(name: str, value: Any, origin: str) -> bool:
 
 
 def _comment(option: Option, origin: str) -> list[str]:
-    told = [option.help, origin] if origin.startswith(CHECK) else [f"{option.help} {origin}"]
-    return [f"# {line}" for line in told]
+    lines = [option.help, origin] if origin.startswith(CHECK) else [f"{option.help} {origin}"]
+    return [f"# {line}" for line in lines]
 
 
 def _scalar(value: Any, option: Option) -> str:

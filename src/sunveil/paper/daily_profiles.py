@@ -123,10 +123,6 @@ def candidate_profiles(
 ) -> Array:
     """Return the normalised irradiance of candidates over one day: the paper's p̂, its eq. 2."""
     light = plane_irradiance(
-        sky,
-        normals,
-        albedo=albedo,
-        diffuse_modifier=False,
-        circumsolar_modifier=not to_the_letter,
+        sky, normals, albedo=albedo, diffuse_modifier=False, circumsolar_modifier=not to_the_letter
     )
     return normalise(np.where(sky.sun[:, 2] > 0.0, light, 0.0))

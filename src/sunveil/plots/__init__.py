@@ -5,8 +5,7 @@ from __future__ import annotations
 from importlib.util import find_spec
 from typing import TYPE_CHECKING
 
-from sunveil._extras import require_extras
-from sunveil._lazy import lazy_names
+from sunveil._extras import lazy_names, require_extras
 
 if TYPE_CHECKING:
     from sunveil.plots.estimate_figures import (
@@ -62,20 +61,14 @@ __getattr__ = lazy_names(
             "plot_years",
         ),
         "sunveil.plots.fleet_figures": ("plot_errors",),
-        "sunveil.plots.html_report": (
-            "Case",
-            "write_report",
-        ),
+        "sunveil.plots.html_report": ("Case", "write_report"),
         "sunveil.plots.irradiance": (
             "plot_irradiance_by_azimuth",
             "plot_irradiance_by_tilt",
             "plot_yearly_irradiance",
         ),
         "sunveil.plots.publication_figures": ("plot_utility",),
-        "sunveil.plots.skyline_and_scores": (
-            "plot_score_map",
-            "plot_skyline",
-        ),
+        "sunveil.plots.skyline_and_scores": ("plot_score_map", "plot_skyline"),
         "sunveil.plots.style": ("mark_private",),
     },
 )

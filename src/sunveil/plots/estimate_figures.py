@@ -14,8 +14,8 @@ from sunveil._options import instance
 from sunveil.errors import ParameterError, TooLittleData
 from sunveil.estimates.estimate_text import show_capacity, show_orientation, year_name
 from sunveil.estimates.estimates_table import Estimate
-from sunveil.estimates.household_load import SEASONS, HouseholdEstimate, season_of
 from sunveil.estimates.intervals_and_rounding import Interval
+from sunveil.estimates.planes_and_intervals import SEASONS, HouseholdEstimate, season_of
 from sunveil.inference.fleet_part import SiteSkies
 from sunveil.inference.infer import separate_record
 from sunveil.meters.record import Record

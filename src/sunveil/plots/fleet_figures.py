@@ -125,12 +125,7 @@ def plot_errors(
     _finish_azimuth(panels[0], any_flat=not solid.all())
     name_axes(panels[1], x="True tilt [°]", y="Error of tilt [°]", title="Tilt")
     panels[1].set_xlim(left=min(0.0, float(tilts.min())))
-    name_axes(
-        panels[2],
-        x="True DC capacity [kW]",
-        y="Error of capacity [%]",
-        title="DC capacity",
-    )
+    name_axes(panels[2], x="True DC capacity [kW]", y="Error of capacity [%]", title="DC capacity")
     _capacity_axis(panels[2], capacities)
     return panels
 

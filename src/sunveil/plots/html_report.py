@@ -35,9 +35,13 @@ from sunveil.estimates.flags_and_quality import (
     Flag,
     Quality,
 )
-from sunveil.estimates.household_load import SEASONS
 from sunveil.estimates.intervals_and_rounding import Interval
-from sunveil.estimates.planes_and_intervals import DaylightSaving, PlaneEstimate, TrackerEstimate
+from sunveil.estimates.planes_and_intervals import (
+    SEASONS,
+    DaylightSaving,
+    PlaneEstimate,
+    TrackerEstimate,
+)
 from sunveil.estimates.read_write import RUN, SUMMARY
 from sunveil.inference.fleet_part import SiteSkies
 from sunveil.inference.fleet_run import PAGE
@@ -81,22 +85,12 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Case:
-    """One system of a report: private data.
+    """One system of a report: private data."""
 
-    Parameters
-    ----------
-    truth
-        What is true of it, where that is known.
-    record, weather
-        What the estimate was inferred from.
-    estimate
-        The estimate.
-    """
-
-    truth: SystemTruth | None
-    record: Record
+    truth: SystemTruth | None  # what is true of it, where that is known
+    record: Record  # what the estimate was inferred from
     weather: Weather
-    estimate: Estimate
+    estimate: Estimate  # the estimate
 
     def __post_init__(self) -> None:
         check_fields(self)
@@ -119,11 +113,7 @@ class Case:
         return max(angles, default=None)
 
 
-_MOUNTS = {
-    Mount.UNKNOWN: "an unknown mount",
-    Mount.RACK: "an open rack",
-    Mount.ROOF: "a roof",
-}
+_MOUNTS = {Mount.UNKNOWN: "an unknown mount", Mount.RACK: "an open rack", Mount.ROOF: "a roof"}
 
 _ANGLES = ("azimuth", "tilt")
 FLAG_WORDS = {flag: flag.value.replace("_", " ") for flag in Flag}

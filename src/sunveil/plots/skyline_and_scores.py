@@ -244,12 +244,7 @@ def plot_score_map(
 def draw_score_map(data: SeenReadings, *, truth: Sequence[Plane] = (), ax: Axes) -> Axes:
     """Draw :func:`plot_score_map` from readings already paired with their sky."""
     polar, estimate = as_polar(ax), data.estimate
-    polar_map(
-        polar,
-        100.0 * agreement_map(data),
-        cmap="PuBu",
-        label="Readings that agree [%]",
-    )
+    polar_map(polar, 100.0 * agreement_map(data), cmap="PuBu", label="Readings that agree [%]")
     if estimate.tracker is None:
         _draw_planes(polar, estimate)
     else:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from sunveil._lazy import lazy_names
+from sunveil._extras import lazy_names
 
 if TYPE_CHECKING:
     from sunveil.power.compute_power import fleet_power

@@ -21,7 +21,6 @@ from sunveil.weather.weather_data import TimeLike, Weather
 
 DRAWS = 200
 
-
 WHOLE = "all"
 
 

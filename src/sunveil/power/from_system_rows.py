@@ -7,13 +7,11 @@ import itertools
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from itertools import pairwise
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from sunveil._options import checked
 from sunveil.errors import ParameterError
 from sunveil.power.posterior import (
     MOST_PLANES,
@@ -28,33 +26,27 @@ from sunveil.power.posterior import (
 )
 from sunveil.privacy.mechanisms import SLACK, Axis, Placement
 from sunveil.privacy.two_level_window import Window
-from sunveil.publication.published_tables import Column, PublishedTable
+from sunveil.publication.published_tables import PublishedTable
 
 # Mean errors of rows that tell nothing but the public prior of releases, at the least ε of
 # releases/typical.json. [degrees, degrees, %]
 CHANCE_AZIMUTH, CHANCE_TILT, CHANCE_CAPACITY = 47.5, 17.9, 6600.0
 
-
 # Up to this share of such rows, every row is taken at its word.
 FEW_LOST = 0.02
-
 
 # Largest share of rows taken to be lost.
 MOST_LOST = 0.97
 
-
 # Error of the logarithm of capacity where too many rows are lost to estimate it.
 USUAL_CAPACITY_ERROR = 0.05
-
 
 # Errors are stated as measured on a few dozen systems: those of a fleet lie about them. The spread
 # of the logarithm of how many rows are lost for one that is not, and of the three errors' sizes.
 # All rows share them, so that a large fleet does not average them out.
 LOST_SPREAD, ERROR_SPREAD = 0.3, 0.2
 
-
 _SECTORS, _BANDS, _CLASSES = 16, 9, 12
-
 
 # Values that stand for a cell where its systems are blurred.
 _INSIDE = 12
@@ -157,27 +149,12 @@ def _below(away: Array, scale: float) -> Array:
 
 Array = NDArray[np.float64]
 
-
 Places = NDArray[np.int64]
-
 
 QUANTITIES = ("surface_azimuth", "surface_tilt", "dc_capacity_kw")
 
-
 # Cells along each of up to three axes: azimuth, tilt and capacity.
 _MOST_CELLS = (18, 10, 14)
-
-
-# More steps follow the noise of the releases, fewer leave the shares too even.
-_STEPS = 150
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class Shares:
-    """Estimated shares of a fleet's systems in groups of one axis's values."""
-
-    share: Array  # of each group; none is negative, and they add up to one
-    standard_error: Array
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -196,65 +173,12 @@ class _Cells:
         starts = np.searchsorted(of_value, np.arange(count + 1))
         return cls(of_value, (starts[:-1] + starts[1:] - 1) // 2)
 
-    def in_groups(self, groups: Places) -> Array:
-        """Return which share of each cell's values (columns) is in each group (rows)."""
-        members = np.zeros((int(groups.max()) + 1, len(self.middles)))
-        np.add.at(members, (groups, self.of_value), 1.0)
-        return np.asarray(members / members.sum(axis=0))
-
-
-@checked
-def unmix(
-    places: Places,
-    window: Window,
-    groups: Sequence[Places],
-    *,
-    replicates: int = 12,
-    seed: int = 0,
-) -> list[Shares]:
-    """Return the shares of a fleet along every axis, from one release of each of its systems.
-
-    Parameters
-    ----------
-    places
-        Where each release lies: one row per system, one column per axis.
-    window
-        The mechanism that drew them.
-    groups
-        For every axis, the group of each of its values, counted from 0.
-    replicates, seed
-        How many fleets the errors are found from, by simulation.
-    """
-    cells = _cells(window)
-    _check(places, window, groups)
-    found, law = _likeliest(_seen(places, cells), window)
-    number = len(places)
-    again = np.random.default_rng(seed).multinomial(number, law / law.sum(), size=replicates)
-    others, _ = _likeliest(again.T / number, window)
-    shape = tuple(len(each.middles) for each in cells)
-    out = []
-    for axis, (each, chosen) in enumerate(zip(cells, groups, strict=True)):
-        beside = tuple(n for n in range(len(shape)) if n != axis)
-        members = each.in_groups(chosen)
-        share = members @ found.reshape(shape).sum(axis=beside)
-        spread = members @ others.reshape(*shape, -1).sum(axis=beside)
-        out.append(Shares(share, spread.std(axis=1, ddof=1)))
-    return out
-
-
-def unmix_joint(places: Places, window: Window) -> Array:
-    """Return the likeliest shares of a fleet over cells of all axes together, in their shape."""
-    cells = _cells(window)
-    _check(places, window, None)
-    found, _ = _likeliest(_seen(places, cells), window)
-    return found.reshape([len(each.middles) for each in cells])
-
 
 def seen_shares(table: PublishedTable, public: Mapping[str, Any]) -> Array:
     """Return the share of a publication's rows in every cell of :func:`channel`."""
     window = window_of(public)
     places = places_of(table, public)
-    _check(places, window, None)
+    _check(places, window)
     return np.asarray(_seen(places, _cells(window))[:, 0])
 
 
@@ -325,62 +249,6 @@ def places_of(table: PublishedTable, public: Mapping[str, Any]) -> Places:
     return np.stack(places, axis=1).astype(np.int64)
 
 
-def values_of(public: Mapping[str, Any]) -> tuple[Array, Array, Array]:
-    """Return the azimuths, tilts [degrees] and capacities [kW] of the axes of a window."""
-    azimuth, tilt, capacity = (
-        np.arange(axis.size, dtype=np.float64) * axis.step for axis in window_of(public).axes
-    )
-    low = float(public["choices"]["capacities_kw"][0])
-    return azimuth, tilt, low * np.exp(capacity)
-
-
-def unmix_systems(
-    table: PublishedTable,
-    public: Mapping[str, Any],
-    *,
-    sectors: int = 8,
-    tilt_edges: Sequence[float] = (20.0, 40.0, 60.0),
-    capacity_edges_kw: Sequence[float] = (3.0, 6.0, 12.0),
-    seed: int = 0,
-) -> PublishedTable:
-    azimuths, tilts, capacities = values_of(public)
-    turn = 360.0 / sectors
-    cut = [
-        (np.floor((azimuths / turn + 0.5) % sectors), [f"{k * turn:g}°" for k in range(sectors)]),
-        (np.searchsorted(tilt_edges, tilts, side="right"), _spans(tilt_edges, "°")),
-        (
-            np.searchsorted(capacity_edges_kw, capacities, side="right"),
-            _spans(capacity_edges_kw, " kW"),
-        ),
-    ]
-    groups = [np.asarray(chosen, dtype=np.int64) for chosen, _ in cut]
-    found = unmix(places_of(table, public), window_of(public), groups, seed=seed)
-    rows = [
-        (name, label, round(float(share), 6), round(float(error), 6))
-        for name, (_, labels), each in zip(QUANTITIES, cut, found, strict=True)
-        for label, share, error in zip(labels, each.share, each.standard_error, strict=False)
-    ]
-    return PublishedTable(
-        "shares",
-        "Shares of the fleet, estimated from the releases of its systems.",
-        _COLUMNS,
-        tuple(rows),
-    )
-
-
-_COLUMNS = (
-    Column("quantity", "string", "What the group is a group of."),
-    Column("group", "string", "Middle of a sector, or the span of a band or class."),
-    Column("share", "number", "Likeliest share of the systems: none negative, adding up to one."),
-    Column("share_error", "number", "Its standard error, by simulation."),
-)
-
-
-def _spans(edges: Sequence[float], unit: str) -> list[str]:
-    between = [f"{a:g} to {b:g}{unit}" for a, b in pairwise(edges)]
-    return [f"below {edges[0]:g}{unit}", *between, f"{edges[-1]:g}{unit} and above"]
-
-
 def _cells(window: Window) -> list[_Cells]:
     return [_Cells.along(a, most) for a, most in zip(window.axes, _MOST_CELLS, strict=False)]
 
@@ -393,17 +261,7 @@ def _seen(places: Places, cells: Sequence[_Cells]) -> Array:
     return np.asarray(np.bincount(flat, minlength=math.prod(shape))[:, None] / len(places))
 
 
-def _likeliest(seen: Array, window: Window) -> tuple[Array, Array]:
-    """Return the likeliest shares behind each column of shares of releases, and the first's law."""
-    matrix = channel(window)
-    found = np.full((matrix.shape[1], seen.shape[1]), 1.0 / matrix.shape[1])
-    for _ in range(_STEPS):
-        found *= matrix.T @ (seen / (matrix @ found))
-    found /= found.sum(axis=0)
-    return found, matrix @ found[:, 0]
-
-
-def _check(places: Places, window: Window, groups: Sequence[Places] | None) -> None:
+def _check(places: Places, window: Window) -> None:
     if len(window.axes) > len(_MOST_CELLS):
         raise ParameterError("a fleet is estimated along three axes at most")
     if places.ndim != 2 or places.shape[1] != len(window.axes) or len(places) == 0:
@@ -411,12 +269,6 @@ def _check(places: Places, window: Window, groups: Sequence[Places] | None) -> N
     sizes = [axis.size for axis in window.axes]
     if places.min() < 0 or (places.max(axis=0) >= sizes).any():
         raise ParameterError("a release lies outside the axes of the window; give its own window")
-    if groups is None:
-        return
-    for size, chosen in itertools.zip_longest(sizes, groups):
-        given = np.asarray(chosen)
-        if given.shape != (size,) or given.dtype.kind != "i" or given.min() < 0:
-            raise ParameterError("groups name one group, 0 or above, for every value of each axis")
 
 
 def moved_rows(
@@ -470,11 +322,7 @@ def _on_grid(
 
 
 def window_mixture(
-    table: PublishedTable,
-    public: Mapping[str, Any],
-    *,
-    draws: int,
-    rng: np.random.Generator,
+    table: PublishedTable, public: Mapping[str, Any], *, draws: int, rng: np.random.Generator
 ) -> FleetMixture:
     """Return draws of a fleet that agree with its systems' releases by the window."""
     azimuth, tilt, capacity = cell_edges(public)

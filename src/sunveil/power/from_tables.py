@@ -51,11 +51,7 @@ if TYPE_CHECKING:
 
 
 def synthetic_mixture(
-    counts: pd.DataFrame,
-    public: Mapping[str, Any],
-    *,
-    draws: int,
-    rng: np.random.Generator,
+    counts: pd.DataFrame, public: Mapping[str, Any], *, draws: int, rng: np.random.Generator
 ) -> FleetMixture:
     """Return draws of the fleet behind a synthetic table."""
     with all_named("the publication", "its folder as it was published"):
@@ -102,7 +98,6 @@ def _matrix(counts: pd.DataFrame, bins: Bins) -> Array:
 
 
 DRAWN = "drawn by itself"
-
 
 # Of a normal law, how many deviations nine in ten are within.
 NINE_IN_TEN = 1.6449

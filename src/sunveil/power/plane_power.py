@@ -19,31 +19,20 @@ from sunveil.weather.weather_data import TimeLike, Weather, span
 
 Profiles = NDArray[np.float32]
 
-
 # So many planes and instants at a time.
 _CHUNK = 2_000_000
 
 
 @dataclass(frozen=True, slots=True)
 class PowerChain:
-    """What stands between light and meter, the same for all systems: assumed, and stated.
+    """What stands between light and meter, the same for all systems: assumed, and stated."""
 
-    Parameters
-    ----------
-    losses
-        System losses, inverter and temperature coefficient.
-    mount
-        How modules are mounted, which decides how hot they run.
-    albedo
-        Fraction of global light that the ground sends back.
-    ratios
-        Least and largest DC capacity over the inverter's limit, evenly between; None for inverters
-        without a limit.
-    """
-
+    # system losses, inverter and temperature coefficient
     losses: Losses = Losses()  # noqa: RUF009
-    mount: Mount = Mount.UNKNOWN
-    albedo: float = 0.2
+    mount: Mount = Mount.UNKNOWN  # how modules are mounted, which decides how hot they run
+    albedo: float = 0.2  # fraction of global light that the ground sends back
+    # least and largest DC capacity over the inverter's limit, evenly between; None for inverters
+    # without a limit
     ratios: tuple[float, float] | None = RATIOS
 
     def __post_init__(self) -> None:
@@ -125,22 +114,18 @@ def held_at_limits(power: Array, ratios: tuple[float, float] | None) -> Array:
 # Of one system: what labelled real systems give against the model (releases/typical.json, model).
 SYSTEM_ERROR = 0.07
 
-
 # Of all systems together: 2% is the same over the root of the 14 real systems it was found on; 3%
 # is what chains of physics scatter by that engineers use alike. Two of them, which share nothing
 # but the weather, differ by 4% in energy (benchmarks/power_other.py), which is √2 deviations.
 COMMON_ERROR = 0.035
-
 
 # Of satellite or typical weather over a whole span: biases are said to be within 5%, taken for two
 # deviations. Sengupta et al., "The National Solar Radiation Data Base (NSRDB)", Renewable and
 # Sustainable Energy Reviews 89, 2018. DOI 10.1016/j.rser.2018.03.003
 WEATHER_BIAS = 0.025
 
-
 # Of single intervals, under a clear sky and under a closed one, and how long it lasts. [h]
 CLEAR_ERROR, CLOUD_ERROR, LASTING = 0.04, 0.20, 1.0
-
 
 # How far a year is from the typical one.
 YEAR_ERROR = 0.04
@@ -148,34 +133,17 @@ YEAR_ERROR = 0.04
 
 @dataclass(frozen=True, slots=True)
 class Unknowns:
-    """Which errors beyond the publication's noise a band holds.
+    """Which errors beyond the publication's noise a band holds."""
 
-    Parameters
-    ----------
-    model
-        Errors of the model of power.
-    weather
-        Errors of weather; none under a clear sky, where the band is of a day without clouds.
-    """
-
-    model: bool = True
+    model: bool = True  # errors of the model of power
+    # errors of weather; none under a clear sky, where the band is of a day without clouds
     weather: bool = True
 
     def __post_init__(self) -> None:
         check_fields(self)
 
     def model_factors(self, draws: int, systems: Array, rng: np.random.Generator) -> Array:
-        """Return the factor of every draw and group.
-
-        Parameters
-        ----------
-        draws
-            How many draws.
-        systems
-            How many systems each group has.
-        rng
-            Source of randomness.
-        """
+        """Return the factor of every draw and group."""
         if not self.model:
             return np.ones((draws, len(systems)))
         common = COMMON_ERROR * rng.standard_normal((draws, 1))
@@ -186,17 +154,7 @@ class Unknowns:
     def weather_factors(
         self, light: DaylightSky, draws: int, rng: np.random.Generator
     ) -> NDArray[np.float32] | None:
-        """Return the factor of every daylight interval and draw; None where it is 1.
-
-        Parameters
-        ----------
-        light
-            The sky.
-        draws
-            How many draws.
-        rng
-            Source of randomness.
-        """
+        """Return the factor of every daylight interval and draw; None where it is 1."""
         if not self.weather or light.weather.clear:
             return None
         slow = np.hypot(WEATHER_BIAS, YEAR_ERROR if light.weather.typical else 0.0)

@@ -17,34 +17,21 @@ from sunveil.site import Array
 
 SEASONS = {"winter": (12, 1, 2), "spring": (3, 4, 5), "summer": (6, 7, 8), "autumn": (9, 10, 11)}
 
-
 EVENING = (17.0, 20.0)
-
 
 # Of clear-sky power, what is left under a front of clouds: mostly the diffuse light.
 UNDER_FRONT = 0.25
-
 
 Draws = NDArray[np.float32]
 
 
 @dataclass(frozen=True, slots=True)
 class BandedDay:
-    """A day, and the reason it was chosen.
+    """A day, and the reason it was chosen."""
 
-    Parameters
-    ----------
-    day
-        The date, by the place's clock.
-    answer
-        What makes it that day, with its band.
-    chance
-        The share of draws in which it is that day.
-    """
-
-    day: str
-    answer: Banded
-    chance: float
+    day: str  # the date, by the place's clock
+    answer: Banded  # what makes it that day, with its band
+    chance: float  # the share of draws in which it is that day
 
 
 # More than all loads of the world. [kW]
@@ -211,11 +198,7 @@ def facing_at_evening(
 
 @checked
 def cloud_front(
-    power: FleetPower,
-    *,
-    group: str | None = None,
-    minutes: float = 15.0,
-    left: float = UNDER_FRONT,
+    power: FleetPower, *, group: str | None = None, minutes: float = 15.0, left: float = UNDER_FRONT
 ) -> Banded:
     """Return how much power a front of clouds takes away at the group's highest hour.
 

@@ -17,51 +17,40 @@ from sunveil.site import Array
 
 Whole = NDArray[np.int64]
 
-
 LISTS = (US, EUROPE)
-
 
 # How far the logarithms of a fleet's shares lie from the lists': of sectors, bands, classes, and of
 # the cells of sector and band together. The two lists differ by 0.9 (sectors), 1.0 (bands).
 SECTOR_SPREAD, BAND_SPREAD, CLASS_SPREAD, CELL_SPREAD = 0.9, 1.0, 0.7, 0.5
 
-
 # By how many of its own deviations the logarithm of a fleet's sizes is larger or smaller than the
 # lists' together: each of the two is 0.9 away.
 PRIOR_SIZE_SPREAD = 0.9
-
 
 # How much more alike, or less, a fleet's sizes are than those of both lists together, which are
 # twice as wide as either: one deviation halves the variance of their logarithm. Sizes more than two
 # deviations off count as two.
 WIDTH_SPREAD, WIDEST = 1.0, 2.0
 
-
 # Systems that are no home's begin here [kW]. Many groups have none of them and a few have many: the
 # logarithm of their share spreads widely, about a middle that leaves its mean to the lists.
 LARGE_KW, LARGE_SPREAD = 20.0, 2.0
 
-
 # The share of systems that could not be inferred, and how far its logarithm spreads.
 UNKNOWN_SHARE, UNKNOWN_SPREAD = 0.02, 1.5
-
 
 # How much steeper or flatter sizes fall within classes than in the lists, in all classes alike: of
 # sizes with a logarithm of variance 0.2 that lies 0.3 higher, they fall by 0.3 / 0.2 less.
 SIZE_SLOPE = 1.5
 
-
 # A list's shares are never taken for zero.
 _LEAST = 1e-4
-
 
 # Planes that stand for a bin: azimuths by tilts.
 WITHIN = (3, 3)
 
-
 # How sure the lists are of where planes stand within a cell, in systems.
 WITHIN_SYSTEMS = 40.0
-
 
 # DC capacity over the inverter's limit: evenly between these.
 RATIOS = (1.0, 1.3)
@@ -243,9 +232,7 @@ def _band(values: Array, edges: tuple[float, ...]) -> Whole:
 # A drawn total is never less than this share of what its systems would usually have.
 LEAST_SIZE = 0.05
 
-
 _STEPS = 40
-
 
 _DONE = 1e-3
 
@@ -438,14 +425,11 @@ def _sized(
 
 Weights = NDArray[np.float32]
 
-
 # Relative spread of the capacities of homes: so much fewer systems than there are count.
 MIXTURE_SIZE_SPREAD = 0.5
 
-
 # A table of more planes than this is laid onto a grid of planes.
 MOST_PLANES = 2000
-
 
 # Its steps. [degrees]
 GRID_STEP = 5.0

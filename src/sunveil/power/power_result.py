@@ -30,25 +30,13 @@ class GroupSky:
 
 @dataclass(frozen=True, slots=True)
 class Banded:
-    """An answer with its band.
+    """An answer with its band."""
 
-    Parameters
-    ----------
-    value
-        The middle of the draws.
-    low, high
-        What nine in ten draws are between.
-    unit
-        What it is in.
-    about
-        What it is, in a sentence.
-    """
-
-    value: float
-    low: float
+    value: float  # the middle of the draws
+    low: float  # what nine in ten draws are between
     high: float
-    unit: str
-    about: str
+    unit: str  # what it is in
+    about: str  # what it is, in a sentence
 
     def __post_init__(self) -> None:
         check_fields(self)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from sunveil._lazy import lazy_names
+from sunveil._extras import lazy_names
 
 if TYPE_CHECKING:
     from sunveil.privacy.discrete_noise import DiscreteGaussian, DiscreteLaplace
@@ -34,10 +34,7 @@ __all__ = [
 __getattr__ = lazy_names(
     __name__,
     {
-        "sunveil.privacy.discrete_noise": (
-            "DiscreteGaussian",
-            "DiscreteLaplace",
-        ),
+        "sunveil.privacy.discrete_noise": ("DiscreteGaussian", "DiscreteLaplace"),
         "sunveil.privacy.guarantees": (
             "ConcentratedGuarantee",
             "ConditionalGuarantee",
@@ -46,9 +43,6 @@ __getattr__ = lazy_names(
             "Readings",
             "System",
         ),
-        "sunveil.privacy.mechanisms": (
-            "PermuteAndFlip",
-            "Score",
-        ),
+        "sunveil.privacy.mechanisms": ("PermuteAndFlip", "Score"),
     },
 )

@@ -27,13 +27,10 @@ from sunveil.privacy.mechanisms import Exponential, PermuteAndFlip, opendp_prelu
 
 Array = NDArray[np.float64]
 
-
 Whole = NDArray[np.int64]
-
 
 # Far from where 64-bit numbers end, noise included.
 _LARGEST_VALUE, _LARGEST_SENSITIVITY = 2**62, 2**40
-
 
 # From this deviation on, sums over whole numbers are the integrals to the last bit.
 _SMOOTH = 10.0
@@ -41,18 +38,12 @@ _SMOOTH = 10.0
 
 @dataclass(frozen=True, slots=True)
 class Sensitivity:
-    """How far neighbours can move whole numbers, all cells together.
+    """How far neighbours can move whole numbers, all cells together."""
 
-    Parameters
-    ----------
-    absolute
-        The sum of the absolute changes: what :class:`DiscreteLaplace` noise is scaled to.
-    squared
-        The sum of the squared changes: what :class:`DiscreteGaussian` noise is scaled to. A
-        replaced row of one histogram moves two cells by one: 2 and 2. A total moves by Δ: Δ and Δ².
-    """
-
+    # the sum of the absolute changes: what :class:`DiscreteLaplace` noise is scaled to
     absolute: int
+    # the sum of the squared changes: what :class:`DiscreteGaussian` noise is scaled to. A replaced
+    # row of one histogram moves two cells by one: 2 and 2. A total moves by Δ: Δ and Δ².
     squared: int
 
     def __post_init__(self) -> None:
@@ -103,18 +94,13 @@ class Counts:
 class DiscreteLaplace:
     """Add to every cell a whole number k with Pr[k] ∝ exp(-abs(k) / b), b = Δ / ε.
 
-    Parameters
-    ----------
-    epsilon
-        What one draw of all cells costs.
-
     Privacy
     -------
     Pure ε-DP for the counts' unit, Δ being their sensitivity in the sum of absolute changes. Proof:
     ``docs/proofs/discrete-laplace.md``.
     """
 
-    epsilon: float
+    epsilon: float  # what one draw of all cells costs
 
     def __post_init__(self) -> None:
         check_release_epsilon(self.epsilon)
@@ -156,18 +142,13 @@ class DiscreteLaplace:
 class DiscreteGaussian:
     """Add to every cell a whole number k with Pr[k] ∝ exp(-k² / 2σ²), σ = Δ₂ / √(2ρ).
 
-    Parameters
-    ----------
-    rho
-        What one draw of all cells costs.
-
     Privacy
     -------
     ρ-zCDP for the counts' unit, Δ₂² being their squared sensitivity. Proof:
     ``docs/proofs/discrete-gaussian.md``.
     """
 
-    rho: float
+    rho: float  # what one draw of all cells costs
 
     def __post_init__(self) -> None:
         check_release_rho(self.rho)

@@ -52,9 +52,7 @@ def from_nano(amount: int) -> float:
 # 1e4 and any δ from 1e-15 to 1e-2.
 _LOWEST, _HIGHEST = -12.0, 16.0
 
-
 _STEPS = 80
-
 
 # More than the terms of a bound can be rounded by, as a share of their sizes.
 _ROUNDING = 1e-13
@@ -204,7 +202,6 @@ def _check_count(what: str, k: object) -> None:
 
 
 SMALLEST_EPSILON, LARGEST_EPSILON = 1e-4, 50.0
-
 
 # ε²/2 of the largest ε, and the least that a ledger counts.
 SMALLEST_RHO, LARGEST_RHO = 1e-9, 1250.0

@@ -34,33 +34,24 @@ from sunveil.privacy.two_level_window import best_window
 
 Array = NDArray[np.float64]
 
-
 Input = TypeVar("Input")
-
 
 AnyInput = TypeVar("AnyInput", contravariant=True)
 
-
 PAIRS, DRAWS, FEWEST_PAIRS, FEWEST_DRAWS, MOST = 2000, 1000, 40, 200, 10_000_000
 
-
 TIGHT = 0.8  # from this share of the claim on, it could not be much smaller
-
 
 # A right sampler is called wrong less than once in a million times: the chi-square law is exact for
 # many draws per cell only, and its tail at this level holds to within that for this many.
 ALARM_P_VALUE = 1e-9
 
-
 FEWEST_PER_CELL = 50.0
-
 
 # Inputs of mechanisms: many candidates, one far ahead; a grid of planes and capacities.
 CANDIDATES, LEAD = 200, 20.0  # [nats]
 
-
 AXES = (Axis(24, 15.0, wraps=True), Axis(7, 15.0), Axis(10, 0.3))
-
 
 UNITS: tuple[tuple[Unit, int], ...] = ((Readings(1), 1), (Days(1), 128))
 
@@ -112,10 +103,7 @@ class ExactFinding:
 
 
 def audit_exact(
-    mechanism: Mechanism[Input],
-    pairs: Iterable[tuple[Input, Input]],
-    *,
-    name: str | None = None,
+    mechanism: Mechanism[Input], pairs: Iterable[tuple[Input, Input]], *, name: str | None = None
 ) -> ExactFinding:
     """Return the largest privacy loss of a mechanism over pairs of neighbours."""
     claim: Any = None

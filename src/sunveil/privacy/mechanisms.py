@@ -73,21 +73,11 @@ class Score:
 
 @dataclass(frozen=True, slots=True)
 class Axis:
-    """One public dimension of candidates.
+    """One public dimension of candidates."""
 
-    Parameters
-    ----------
-    size
-        How many values it has.
-    step
-        Distance between neighbouring values, in its own unit.
-    wraps
-        Whether the last value is next to the first.
-    """
-
-    size: int
-    step: float = 1.0
-    wraps: bool = False
+    size: int  # how many values it has
+    step: float = 1.0  # distance between neighbouring values, in its own unit
+    wraps: bool = False  # whether the last value is next to the first
 
     def __post_init__(self) -> None:
         check_fields(self)
@@ -101,17 +91,10 @@ class Placement:
 
     Any function of the record may have placed it: neighbours, which replace the whole record, may
     be placed anywhere.
-
-    Parameters
-    ----------
-    place
-        The position along each axis.
-    axes
-        The axes.
     """
 
-    place: tuple[int, ...]
-    axes: tuple[Axis, ...]
+    place: tuple[int, ...]  # the position along each axis
+    axes: tuple[Axis, ...]  # the axes
 
     def __post_init__(self) -> None:
         check_fields(self)
@@ -133,14 +116,11 @@ class Placement:
 # Logarithms of weights are rounded down to whole multiples of 2**-BITS before the draw.
 BITS = 32
 
-
 # What lies further below the top, in nats, is held here, so that 64 bits can count it.
 FARTHEST = 2.0**30
 
-
 # The ε that is kept back so that rounding, here and in the weights, cannot exceed the claim.
 SLACK = 2.0**-24
-
 
 # Spans of scores up to this are counted in one pass; wider ones are sorted.
 _COUNTABLE = 50_000_000
@@ -241,13 +221,10 @@ def draw_level(table: LevelTable, log_probabilities: Array, levels: NDArray[np.i
 
 Array = NDArray[np.float64]
 
-
 # Below this a coin never matters against 1 in double precision.
 _NEVER = -38.0
 
-
 _PANELS, _NODES = 56, 14
-
 
 # Levels further below the top than this are raised to it, which keeps rounding below SLACK and
 # moves no level further than the top or itself moves. [nats]

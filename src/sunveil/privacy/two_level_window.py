@@ -18,14 +18,11 @@ from sunveil.privacy.mechanisms import SLACK, Axis, Placement, draw_uniform, dra
 
 Array = NDArray[np.float64]
 
-
 Priors = tuple[tuple[float, ...], ...]
-
 
 # Distances are compared as whole multiples of this share of chance error, so that what ties in
 # real numbers ties here too.
 _GRAIN = 2.0**-40
-
 
 # Along a range with more values than this, errors are averaged over this many places, with equal
 # shares of the prior. More changed the loss of the chosen window by less than a ten-thousandth.
@@ -36,23 +33,14 @@ _PLACES = 5
 class Window:
     """Draw a candidate near a placement, e^ε times as likely inside its window as outside.
 
-    Parameters
-    ----------
-    epsilon
-        What one draw costs.
-    axes
-        The public axes of the candidates.
-    inside
-        How many candidates the window holds, chosen without looking at any record.
-
     Privacy
     -------
     Pure ε-DP for the whole record. Proof: ``docs/proofs/window.md``.
     """
 
-    epsilon: float
-    axes: tuple[Axis, ...]
-    inside: int
+    epsilon: float  # what one draw costs
+    axes: tuple[Axis, ...]  # the public axes of the candidates
+    inside: int  # how many candidates the window holds, chosen without looking at any record
 
     def __post_init__(self) -> None:
         check_fields(self)
@@ -145,15 +133,6 @@ def best_window(
 
     The error is the mean over the axes of the expected error along each, as a share of what a
     uniformly random answer would give.
-
-    Parameters
-    ----------
-    epsilon
-        What one draw costs.
-    axes
-        The candidates.
-    priors
-        Public weights of the values of each axis; equal if None.
     """
     check_release_epsilon(epsilon)
     if not axes:

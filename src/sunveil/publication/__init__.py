@@ -4,17 +4,13 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from sunveil._lazy import lazy_names
+from sunveil._extras import lazy_names
 
 if TYPE_CHECKING:
     from sunveil.publication.publication_folder import read_publication, write_publication
     from sunveil.publication.published_tables import Publication
 
-__all__ = [
-    "Publication",
-    "read_publication",
-    "write_publication",
-]
+__all__ = ["Publication", "read_publication", "write_publication"]
 
 __getattr__ = lazy_names(
     __name__,

@@ -17,16 +17,10 @@ from sunveil.privacy.guarantees import Guaranteed
 
 UNKNOWN = "unknown"
 
-
 # Equal parts that a system is counted in; its planes share them by capacity. Public.
 PARTS = 10
 
-
-_POINTS = {
-    4: ("N", "E", "S", "W"),
-    8: ("N", "NE", "E", "SE", "S", "SW", "W", "NW"),
-}
-
+_POINTS = {4: ("N", "E", "S", "W"), 8: ("N", "NE", "E", "SE", "S", "SW", "W", "NW")}
 
 _MOST_BINS = 100_000
 
@@ -39,19 +33,12 @@ class Bins:
     falls into a bin of its own, ``unknown``, so that every plane is in exactly one bin. A tracker
     counts as one level plane, in the sector of its axis's southern end. The capacity class is that
     of the whole system, however many planes it has.
-
-    Parameters
-    ----------
-    sectors
-        Number of sectors of the compass; the first is centred on north.
-    tilt_edges
-        Edges of the bands, increasing; a band holds its lower edge. [degrees]
-    capacity_edges_kw
-        Edges of the classes, increasing; a class holds its lower edge. [kW]
     """
 
-    sectors: int = 8
+    sectors: int = 8  # number of sectors of the compass; the first is centred on north
+    # edges of the bands, increasing; a band holds its lower edge. [degrees]
     tilt_edges: tuple[float, ...] = (0.0, 10.0, 20.0, 30.0, 40.0, 50.0, 90.0)
+    # edges of the classes, increasing; a class holds its lower edge. [kW]
     capacity_edges_kw: tuple[float, ...] = (0.0, 3.0, 5.0, 7.0, 10.0, 20.0, 1000.0)
 
     def __post_init__(self) -> None:
@@ -208,12 +195,9 @@ MARGINS = {
     "capacities": (2,),
 }
 
-
 NOISY_COUNTS = "noisy-counts"
 
-
 AXES = ("sector", "tilt_band", "capacity_class")
-
 
 BINS = Bins(
     sectors=16,
@@ -267,7 +251,6 @@ RULES = {
         " azimuth, 25° of tilt), rough up to a half.",
     ),
 }
-
 
 _ORDER = tuple(ErrorVerdict)
 

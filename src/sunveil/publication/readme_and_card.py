@@ -332,11 +332,7 @@ def release_card(
             "implementation": {
                 name: text for name, text in implementation.items() if text is not None
             },
-            "administrative": {
-                "status": "Draft",
-                "registry_authors": [curator.name],
-                "tier": 2,
-            },
+            "administrative": {"status": "Draft", "registry_authors": [curator.name], "tier": 2},
         },
     }
 

@@ -19,24 +19,18 @@ from sunveil.privacy.mechanisms import Score
 
 Array = NDArray[np.float64]
 
-
 Whole = NDArray[np.int64]
 
-
 PROOF = "docs/proofs/clip.md"
-
 
 # The lowest rung, above nearly every home. [kW]
 LOWEST_KW = 25.0
 
-
 # Of what totals cost, for the choice of the clip.
 CLIP_SHARE = Fraction(1, 3)
 
-
 # Found by `python -m benchmarks.totals --tune` over public mixes of systems.
 _FLAT, _STEEPER, _FLATTEST, _NOISE, _USUAL = -0.25, 1.0, -0.5, 2.0, 300.0
-
 
 # A system above a rung counts this much, so that public offsets can be fractions of a system.
 _SYSTEM = 64
@@ -65,21 +59,11 @@ def _relative_deviation(spending: Spending) -> float:
 
 @dataclass(frozen=True, slots=True)
 class ClipRule:
-    """How the clip of a fleet's totals is chosen: public.
+    """How the clip of a fleet's totals is chosen: public."""
 
-    Parameters
-    ----------
-    rungs
-        The clips to choose from. [kW]
-    spending
-        What the choice and the totals cost together.
-    systems
-        How many systems the fleet has.
-    """
-
-    rungs: tuple[float, ...]
-    spending: Spending
-    systems: int
+    rungs: tuple[float, ...]  # the clips to choose from. [kW]
+    spending: Spending  # what the choice and the totals cost together
+    systems: int  # how many systems the fleet has
 
     def __post_init__(self) -> None:
         check_fields(self)
@@ -142,7 +126,6 @@ class ClipRule:
 
 
 _SEED, _EACH, _MOST = 18, 6, 2000
-
 
 # Of the systems, how many are commercial: evenly spread in the logarithm from 50 to 500 kW.
 _COMMERCIAL = {"1%": 0.01, "3%": 0.03, "5%": 0.05, "8%": 0.08, "10%": 0.10}

@@ -88,9 +88,7 @@ def _at_most_one(wanted: Whole, found: Array) -> Array:
 
 Array = NDArray[np.float64]
 
-
 Whole = NDArray[np.int64]
-
 
 Axes = tuple[int, ...]
 

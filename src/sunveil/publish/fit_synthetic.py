@@ -39,7 +39,6 @@ class Marginal:
 
 Whole = NDArray[np.int64]
 
-
 _STEPS = 1000
 
 

@@ -57,7 +57,6 @@ from sunveil.publish.totals_and_quantiles import (
 
 TABLES = (*MARGINS, "mounts", "totals", "quantiles")
 
-
 # What is bought where nothing else is said: the joint table, which all others of counts come from.
 USUAL = ("counts", "totals", "quantiles")
 
@@ -120,9 +119,7 @@ def _weights(
 # A replaced row leaves one cell and enters another.
 SENSITIVITY = Sensitivity(absolute=2, squared=2)
 
-
 LABELS = (*MOUNTS, UNKNOWN)
-
 
 ABOUT = (
     "Systems by what they stand on. A system is in one row. Unknown are those that could not be"
@@ -173,21 +170,15 @@ def _rows(
 
 QUANTILES = (0.25, 0.5, 0.75)
 
-
 PROOF = "docs/proofs/counts.md"
-
 
 NOISE = "standard deviation of the noise in every cell"
 
-
 CUT = "standard deviation of the noise; what is above the clip is cut off, and not known"
-
 
 MIXES = "mean error, noise and what is cut off together, over public mixes of {} systems{}"
 
-
 RANKS = "expected error, at most, in places of the sorted list"
-
 
 # What the errors of totals are said for where nobody says how many systems there are.
 SYSTEMS = 300
@@ -359,14 +350,7 @@ def expected_tables(
     """Return the cost of each table and the error of its values; looks at no row.
 
     All bins of a table of counts have the same error, in every group: groups are disjoint, and
-    each has the whole ε.
-
-    Parameters
-    ----------
-    choices, concentrated
-        As for :func:`fleet_tables`.
-    systems
-        Number of systems of the fleet, for the errors of totals; 300 where it is not known.
+    each has the whole ε. Where the number of systems is not known, it is taken to be 300.
     """
     clip_kw, largest_kw = choices.clip_kw, choices.largest_kw
     groups = len(check_keys(choices.key, choices.keys))

@@ -28,13 +28,10 @@ from sunveil.publish.consistent_tables import DrawnTable, agreed
 Array = NDArray[np.float64]
 Whole = NDArray[np.int64]
 
-
 # Of parts: a replaced row takes all of its own away and brings as many.
 SENSITIVITY = Sensitivity(absolute=2 * PARTS, squared=2 * PARTS**2)
 
-
 PROOF = "docs/proofs/counts.md"
-
 
 _ABOUT_AXES = (
     "Sector of the compass that the modules face; of trackers, that of the axis.",

@@ -109,26 +109,11 @@ def without(rows: FleetRows, place: int) -> FleetRows:
 
 @checked
 def differencing_attack(
-    rows: FleetRows,
-    targets: Sequence[int],
-    *,
-    epsilon: float,
-    clip_kw: tuple[float, float],
+    rows: FleetRows, targets: Sequence[int], *, epsilon: float, clip_kw: tuple[float, float]
 ) -> Recovered:
     """Attack households by the totals of a group with and without each.
 
     The two publications may be this year's and last year's, or those of two groups that overlap.
-
-    Parameters
-    ----------
-    rows
-        One group.
-    targets
-        Places of the households in it.
-    epsilon
-        What each private total is drawn with.
-    clip_kw
-        Public bounds of the private totals. [kW]
     """
     if not targets or any(not 0 <= place < len(rows) for place in targets):
         raise ParameterError("an attack needs at least one household, each a row of the group")

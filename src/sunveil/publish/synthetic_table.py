@@ -26,12 +26,9 @@ from sunveil.publish.publisher import Product
 
 Array = NDArray[np.float64]
 
-
 Whole = NDArray[np.int64]
 
-
 SINGLES = tuple(combinations(range(3), 1))
-
 
 PAIRS = tuple(combinations(range(3), 2))
 
@@ -159,14 +156,11 @@ def _correlation_noise(marginal: Marginal, found: float, rows: Array, columns: A
 # By whether ρ is spent, rather than ε.
 PROOFS = ("docs/proofs/discrete-laplace.md", "docs/proofs/discrete-gaussian.md")
 
-
 # Of ε, for the counts along single axes; the rest is for the pairs.
 SINGLES_SHARE = Fraction(1, 4)
 
-
 # Replacing a row moves one count down and another up, in each of three tables.
 SENSITIVITY = Sensitivity(absolute=6, squared=6)
-
 
 COLUMNS = (
     Column("surface_azimuth", "number", "Azimuth of the plane, clockwise from north. [degrees]"),

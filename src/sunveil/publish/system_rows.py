@@ -48,9 +48,7 @@ COLUMNS = (
     Column("dc_capacity_kw", "number", "DC nameplate capacity. [kW]"),
 )
 
-
 ONE_PLANE, TWO_PLANES, TURNING = MOUNTS
-
 
 # Further columns where pairs of planes and trackers were candidates.
 MOUNT_COLUMNS = (
@@ -60,7 +58,6 @@ MOUNT_COLUMNS = (
     Column("planes", "array", "The planes, larger first: azimuth, tilt, and share of capacity."),
 )
 
-
 PLANE_COLUMNS = (
     Column("release_id", "string", "The row of the table systems that the plane belongs to."),
     Column("plane", "integer", "1 for the larger plane of a system, 2 for the other."),
@@ -69,7 +66,6 @@ PLANE_COLUMNS = (
     Column("share", "number", "Share of the system's capacity."),
     Column("dc_capacity_kw", "number", "DC nameplate capacity of the plane. [kW]"),
 )
-
 
 # Errors are stated once for all systems: what a record's own days would say of it beside its row
 # would tell which rows of two publications are the same system's.
@@ -81,12 +77,10 @@ ERROR_COLUMNS = (
     Column("basis", "string", "What they were computed from."),
 )
 
-
 FLAT = (
     "The errors are those of all planes together: the azimuth of one that is flatter than 15"
     " degrees is less certain than they say."
 )
-
 
 KIND = "standing"
 # The public choices that standing rows were drawn with, for meters of generation and net meters.

@@ -22,16 +22,12 @@ from sunveil.publish.noisy_counts import PROOF, FleetGroups, key_columns, larges
 
 Array = NDArray[np.float64]
 
-
 QUANTILES_PROOF = "docs/proofs/quantiles.md"
-
 
 QUANTITIES = ("dc_capacity_kw", "surface_tilt")
 
-
 # The lowest capacity of the grid, and the least that each is above the last.
 _SMALLEST_KW, _STEP_SHARE = 0.5, 0.02
-
 
 _STEP_DEGREES = 0.5
 
@@ -148,7 +144,6 @@ def _quantile_rows(
 
 
 Whole = NDArray[np.int64]
-
 
 _LARGEST_KW = 1e8
 

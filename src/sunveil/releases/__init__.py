@@ -4,16 +4,13 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from sunveil._lazy import lazy_names
+from sunveil._extras import lazy_names
 
 if TYPE_CHECKING:
     from sunveil.releases.release_answer import Release
     from sunveil.releases.release_choices import Choices
 
-__all__ = [
-    "Choices",
-    "Release",
-]
+__all__ = ["Choices", "Release"]
 
 __getattr__ = lazy_names(
     __name__,

@@ -40,7 +40,6 @@ from sunveil.weather.weather_data import Weather
 # short records do not pay for many small pieces.
 _TOGETHER, _FEWEST = 65_536, 32
 
-
 Powers = NDArray[np.floating]
 
 
@@ -151,36 +150,22 @@ MIDNIGHT_BEFORE, MIDNIGHT_AFTER = 12_600, 3_600
 
 @dataclass(frozen=True, slots=True, eq=False)
 class ReleaseFrame:
-    """What is public about a release.
+    """What is public about a release."""
 
-    Parameters
-    ----------
-    weather
-        The weather that candidates are modelled under.
-    time_grid
-        The intervals, whole solar days of them.
-    choices
-        Grids, tolerances and thresholds; those of scores are resolved (:meth:`resolved`).
-    mounts
-        What candidates stand on: single planes, and pairs and trackers where they are candidates.
-    daylight
-        Which intervals are in daylight, by the declared clock; none about midnight.
-    days
-        Where each solar day begins among the daylight intervals, and where the last ends.
-    night
-        In which intervals the sun is well below the horizon, so that a net meter sees load alone;
-        none about midnight.
-    profiles
-        Logarithm of every mount's profile in the daylight intervals, for each clock and haze.
-    """
-
-    weather: Weather
-    time_grid: TimeGrid
+    weather: Weather  # the weather that candidates are modelled under
+    time_grid: TimeGrid  # the intervals, whole solar days of them
+    # Grids, tolerances and thresholds; those of scores are resolved (:meth:`resolved`)
     choices: Choices
+    # what candidates stand on: single planes, and pairs and trackers where they are candidates
     mounts: Mounts
+    # which intervals are in daylight, by the declared clock; none about midnight
     daylight: NDArray[np.bool_]
+    # where each solar day begins among the daylight intervals, and where the last ends
     days: NDArray[np.int64]
+    # in which intervals the sun is well below the horizon, so that a net meter sees load alone;
+    # none about midnight
     night: NDArray[np.bool_]
+    # logarithm of every mount's profile in the daylight intervals, for each clock and haze
     profiles: tuple[tuple[Logs, ...], ...]
 
     def __post_init__(self) -> None:
@@ -327,20 +312,7 @@ def frame_of(
     *,
     cache: WeatherCache | None = None,
 ) -> ReleaseFrame:
-    """Return the public frame for the days of a record.
-
-    Parameters
-    ----------
-    record
-        Read with ``cleaning="each"``; its readings are not looked at, but whether it is declared a
-        net meter.
-    weather
-        Public weather, which brings the place.
-    choices
-        The public choices; the defaults if None.
-    cache
-        Where clear skies are kept.
-    """
+    """Return the public frame for the days of a record."""
     time_grid = time_grid_of(prepared(record), longitude=weather.site.longitude)
     asked = (choices or Choices()).for_meter(net=record.net)
     return make_frame(weather, time_grid, asked, cache=cache)

@@ -16,13 +16,7 @@ from sunveil._options import all_named, checked, number
 from sunveil.errors import ParameterError
 from sunveil.grids import Places, as_placed
 from sunveil.meters.record import Record
-from sunveil.privacy.guarantees import (
-    Days,
-    Readings,
-    System,
-    Unit,
-    check_epsilon,
-)
+from sunveil.privacy.guarantees import Days, Readings, System, Unit, check_epsilon
 from sunveil.privacy.mechanisms import Axis, Exponential, PermuteAndFlip, Placement, Score
 from sunveil.releases.candidate_frame import ReleaseFrame
 from sunveil.releases.prior_and_votes import equivalent_epsilon
@@ -174,16 +168,12 @@ def capacity_errors(capacities: Array, truth_kw: float) -> Array:
 # Where the window lies for the stated errors: others differ at the ends of axes alone.
 TYPICAL_PLANE, TYPICAL_KW = Plane(180.0, 25.0), 6.0
 
-
 # One roof in ten is flatter (sunveil.simulate.fault_rates.US).
 FLAT_PLANE = Plane(180.0, 13.0)
 
-
 UNKNOWN_LABEL = "it is unknown whether timestamps mark the start, middle or end of an interval"
 
-
 QUANTITIES = ("azimuth", "tilt", "capacity")
-
 
 ErrorTable = dict[str, Any]
 

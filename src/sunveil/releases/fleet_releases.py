@@ -5,31 +5,24 @@ from __future__ import annotations
 import csv
 import io
 import os
-import shutil
-import tempfile
 from collections import Counter, OrderedDict, deque
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import contextmanager
-from copy import copy
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
-from typing import Any, Protocol, Self, runtime_checkable
+from typing import Any
 
 import numpy as np
 import pandas as pd
 
-from sunveil._files import held
-from sunveil._options import check_fields, checked, instance
+from sunveil._options import check_fields, checked
 from sunveil.errors import ParameterError, SourceError, SunveilError
-from sunveil.fleet.blocks import power_on, time_grid_of
-from sunveil.fleet.open import Fleet, HeldRecord, open_records
-from sunveil.fleet.run_plan import PART_ROWS, Part
-from sunveil.grids import SIZE, Cell
-from sunveil.household_keys import key_of
+from sunveil.fleet.blocks import MARGIN, power_on, record_span, time_grid_of
+from sunveil.fleet.open import Fleet, FleetInMemory, FleetOfFiles, HeldRecord
+from sunveil.fleet.run_plan import Part
 from sunveil.ledger.promises import Promise
-from sunveil.meters.reading_options import MeterOptions
 from sunveil.meters.record import UNREAD, Cleaning, Record, RefusedSystem, prepared
 from sunveil.privacy.guarantees import Guarantee, System, Unit, check_release_epsilon
 from sunveil.releases.candidate_frame import ReleaseFrame, check_clock, check_daylight, make_frame
@@ -39,7 +32,7 @@ from sunveil.releases.release_answer import ExpectedErrors, Release
 from sunveil.releases.release_choices import Choices
 from sunveil.site import Site, TimeGrid
 from sunveil.weather.cache import WeatherCache
-from sunveil.weather.sources import get_weather
+from sunveil.weather.sources import SiteWeather, get_weather
 from sunveil.weather.weather_data import Weather
 
 PROOFS = {
@@ -48,29 +41,18 @@ PROOFS = {
     "exponential": "docs/proofs/exponential.md",
 }
 
-
 # Called with how many systems are done, and of how many.
 OnProgress = Callable[[int, int], None]
 
 
 @dataclass(frozen=True, slots=True)
 class ReleaseTerms:
-    """What is asked of every system; :meth:`of` refuses what cannot be asked.
+    """What is asked of every system; :meth:`of` refuses what cannot be asked."""
 
-    Parameters
-    ----------
-    unit, epsilon
-        What each release protects, and what it costs.
-    mechanism
-        The name under which the mechanism is charged.
-    choices
-        The public choices.
-    """
-
-    unit: Unit
+    unit: Unit  # what each release protects, and what it costs
     epsilon: float
-    mechanism: str
-    choices: Choices
+    mechanism: str  # the name under which the mechanism is charged
+    choices: Choices  # the public choices
 
     def __post_init__(self) -> None:
         check_fields(self)
@@ -134,40 +116,6 @@ class SystemsPart:
     scores: Callable[[], Iterator[tuple[str, ReleaseFrame, Scored]]]
 
 
-@runtime_checkable
-class SystemsToRelease(Protocol):
-    """Systems that can be released: records in memory, or a whole fleet on disk."""
-
-    def __len__(self) -> int:
-        """Return how many systems there are."""
-
-    @property
-    def draws_folder(self) -> Path | None:
-        """A private folder for draws that are not kept yet; None to hold them in memory."""
-
-    @property
-    def net(self) -> int:
-        """How many of the systems have meters that are declared net: public."""
-
-    def listed(self) -> Collection[str]:
-        """Return the names of all systems that are said to be there, with readings or without."""
-
-    def only(self, names: Collection[str]) -> Self:
-        """Return some of the systems, by name."""
-
-    def about(self) -> Mapping[str, str]:
-        """Return what is public of each system by its name: another text is another question."""
-
-    def check(self) -> None:
-        """Refuse systems that could not be released."""
-
-    def expected(self, terms: ReleaseTerms) -> ExpectedErrors:
-        """Return the errors to expect, averaged over the systems, from what is public of them."""
-
-    def parts(self, terms: ReleaseTerms) -> Iterator[SystemsPart]:
-        """Yield the systems part by part."""
-
-
 def mechanism_name(mechanism: Mechanism | str, unit: Unit) -> str:
     """Return the name under which a mechanism is charged; the paper's is none of them."""
     if mechanism not in (Mechanism.DEFAULT, Mechanism.EXPONENTIAL, "permute-and-flip"):
@@ -196,8 +144,8 @@ class FrameKey:
     cell: int  # number of the weather cell
     step: int  # [s] length of an interval, and how far after whole multiples of it they begin
     phase: int  # [s] length of an interval, and how far after whole multiples of it they begin
-    first: int  # calendar years that the records begin and end in
-    last: int  # calendar years that the records begin and end in
+    first: int  # calendar years that the records begin and end in; in memory first and count
+    last: int  # of their own times
     net: bool = False  # whether their meters are declared net, which their frame is made for
 
 
@@ -233,19 +181,17 @@ class ReleaseRoster:
         return replace(self, members=members, time_grids=_time_grids(members), sizes=sizes)
 
 
-def make_roster(records: Fleet, on_progress: OnProgress) -> ReleaseRoster:
+def make_roster(fleet: Fleet, sites: Sequence[Site], on_progress: OnProgress) -> ReleaseRoster:
     """Read a fleet once, and return who can be released."""
     # The roster depends on rows, stamps and places: on no reading, nor on which are missing.
-    _refuse_whole_records(records)
-    context = records.context
+    _refuse_whole_records(fleet)
     members: dict[str, Member] = {}
-    refused: dict[str, RefusedSystem] = {each.system_id: each for each in context.systems.refused}
-    unread: dict[str, RefusedSystem] = {
-        each.reason: each for each in records.refused() if each.kind == UNREAD
-    }
-    for part in records.parts:
-        for each in records.records(part):
-            name = context.names[each.number] if isinstance(each, HeldRecord) else each.system_id
+    before = fleet.refused()
+    refused = {each.system_id: each for each in before if each.kind != UNREAD}
+    unread = {each.reason: each for each in before if each.kind == UNREAD}
+    for part in fleet.parts:
+        for each in fleet.records(part):
+            name = fleet.names[each.number] if isinstance(each, HeldRecord) else each.system_id
             if isinstance(each, RefusedSystem) and each.kind == UNREAD:
                 unread[each.reason] = each
             elif name in members:
@@ -255,12 +201,12 @@ def make_roster(records: Fleet, on_progress: OnProgress) -> ReleaseRoster:
             elif isinstance(each, RefusedSystem):
                 refused.setdefault(name, each)
             elif name not in refused:
-                members[name] = _member(each, part.number, records)
-        on_progress(len(members) + len(refused), len(context.names))
+                members[name] = _member(each, part.number, fleet, sites)
+        on_progress(len(members) + len(refused), len(fleet.names))
     # a file that is named after a system is that system's own, and says nothing of others
     files = {each.system_id for each in unread.values()}
-    common = any(file not in context.place for file in files)
-    for name in context.names:
+    common = not files <= set(fleet.names)
+    for name in fleet.names:
         if name not in members and name not in refused:
             refused[name] = _unseen(name, name in files or common)
     listed = sorted((*refused.values(), *unread.values()), key=lambda r: (r.system_id, r.reason))
@@ -271,20 +217,24 @@ def make_roster(records: Fleet, on_progress: OnProgress) -> ReleaseRoster:
 def _refuse_whole_records(fleet: Fleet) -> None:
     """Refuse a fleet whose records were cleaned by rules that look at a whole record."""
     # With such rules one reading changes others, which the sensitivity of a score does not count.
-    if fleet.context.job.reading.cleaning is not Cleaning.EACH:
+    if fleet.cleaning is not Cleaning.EACH:
         raise ParameterError(
             "a release reads every reading by itself; open the fleet with cleaning each"
         )
 
 
-def _member(held: HeldRecord, part: int, records: Fleet) -> Member:
-    cell = int(records.context.cells.of[held.number])
-    site = records.context.cells.cells[cell].site
-    grid = time_grid_of(held.record, longitude=site.longitude)
-    years = [int(end.astype("M8[Y]").astype(np.int64)) + 1970 for end in held.record.extent]
-    first, last = years
-    key = FrameKey(cell, grid.step, grid.first % grid.step, first, last, held.record.net)
-    record = held.record
+def _member(held: HeldRecord, part: int, fleet: Fleet, sites: Sequence[Site]) -> Member:
+    cell, record = int(fleet.cells[held.number]), held.record
+    longitude = sites[cell].longitude
+    grid = time_grid_of(prepared(record), longitude=longitude)
+    if isinstance(fleet, FleetInMemory):
+        # each over its own span; what cannot be put on it is refused before anything is charged
+        check_clock(record, longitude)
+        power_on(grid, record)
+        first, last = grid.first, grid.count
+    else:
+        first, last = (int(end.astype("M8[Y]").astype(np.int64)) + 1970 for end in record.extent)
+    key = FrameKey(cell, grid.step, grid.first % grid.step, first, last, record.net)
     return Member(held.number, part, key, grid, record.differenced, record.label_shifts)
 
 
@@ -333,42 +283,61 @@ def about_system(
 KEPT = 256 * 2**20
 
 
-_MARGIN = pd.Timedelta(days=2)
+class ReleaseWeather:
+    """The public weather of a fleet's weather cells."""
 
+    def __init__(self, fleet: Fleet, cache: WeatherCache | None = None) -> None:
+        self.sites = fleet.sites  # the places of the weather cells
+        self.shared = not isinstance(fleet, FleetInMemory)  # whether frames are of whole years
+        self.clear = fleet.weather == "clearsky"  # whether it is the embedded clear sky
+        self._what, self._options = fleet.weather, {**fleet.server, "cache": cache}
+        self._cache = cache
+        self._one: SiteWeather | None = None
+        if not self.shared and not self.clear and len(self.sites) == 1:
+            # read once for all spans; a file may say more closely where it is
+            spans = [record_span(record) for record in fleet.all_records()]
+            self._one = SiteWeather(self._what, self.sites[0], spans, **self._options)
+            found = self._one.over(spans[0])
+            self.sites, self.clear = [found.site], found.clear
 
-@dataclass(frozen=True, slots=True)
-class FleetWeather:
-    """Where the public weather of a fleet comes from."""
+    @property
+    def name(self) -> str | bool:
+        """What the public texts of systems say of it."""
+        return str(self._what) if self.shared else self.clear
 
-    cells: tuple[Cell, ...]  # the weather cells
-    weather: str = "clearsky"  # `"clearsky"`, `"nsrdb"` or `"pvgis"`
-    server: Mapping[str, Any] = field(default_factory=dict)  # parameters of a weather server
-    cache: WeatherCache | None = None  # where weather is kept
+    def latitude(self, cell: int) -> float:
+        """Return the latitude that errors are stated for: in a fleet many cells share one."""
+        latitude = self.sites[cell].latitude
+        return round(latitude) if self.shared else latitude
 
     def over(self, cell: int, time_grid: TimeGrid) -> Weather:
         """Return the weather of a cell over a grid of times."""
         first, last = (pd.Timestamp(end, tz="UTC") for end in time_grid.times[[0, -1]])
-        site = self.cells[cell].site
-        span = first - _MARGIN, last + _MARGIN
-        return get_weather(self.weather, site, *span, cache=self.cache, **self.server)
+        span = first - MARGIN, last + MARGIN
+        if self._one is not None:
+            return self._one.over(span)
+        return get_weather(self._what, self.sites[cell], *span, **self._options)
 
     def check(self, key: FrameKey, time_grid: TimeGrid) -> None:
         """Refuse a frame that cannot be made."""
         with self._named(key):
-            check_daylight(self.over(key.cell, time_grid), time_grid, cache=self.cache)
+            check_daylight(self.over(key.cell, time_grid), time_grid, cache=self._cache)
 
     def frame(self, key: FrameKey, time_grid: TimeGrid, choices: Choices) -> ReleaseFrame:
         """Return a frame, or say in one sentence where none can be had."""
         with self._named(key):
-            return make_frame(self.over(key.cell, time_grid), time_grid, choices, cache=self.cache)
+            weather = self.over(key.cell, time_grid)
+            return make_frame(weather, time_grid, choices, cache=self._cache)
 
     @contextmanager
     def _named(self, key: FrameKey) -> Iterator[None]:
-        """Say of which systems it is that a frame cannot be had."""
+        """Say of which systems of a fleet it is that a frame cannot be had."""
         try:
             yield
         except SunveilError as error:
-            site = self.cells[key.cell].site
+            if not self.shared:
+                raise
+            site = self.sites[key.cell]
             raise SourceError(
                 f"systems near {site.latitude:g}, {site.longitude:g} cannot be released: {error};"
                 " leave them out of the table of systems, or try again"
@@ -381,7 +350,7 @@ class FrameCache:
     def __init__(
         self,
         roster: ReleaseRoster,
-        weather: FleetWeather,
+        weather: ReleaseWeather,
         terms: ReleaseTerms,
         *,
         kept: int = KEPT,
@@ -413,14 +382,8 @@ class FrameCache:
         return sum(frame.nbytes for frame in self._kept.values())
 
 
-def check_frames(roster: ReleaseRoster, weather: FleetWeather) -> None:
-    """Refuse a roster of which a frame cannot be made."""
-    for key, time_grid in roster.time_grids.items():
-        weather.check(key, time_grid)
-
-
 def expected_errors(
-    roster: ReleaseRoster, weather: FleetWeather, terms: ReleaseTerms
+    roster: ReleaseRoster, weather: ReleaseWeather, terms: ReleaseTerms
 ) -> ExpectedErrors:
     """Return the errors to expect, averaged over the systems."""
     # they depend on a record's days, on the length of its intervals, on whether it is a
@@ -431,7 +394,7 @@ def expected_errors(
             each.differenced,
             each.frame.net,
             each.shifts,
-            round(weather.cells[each.frame.cell].site.latitude),
+            weather.latitude(each.frame.cell),
         )
         for each in roster.members.values()
     )
@@ -440,7 +403,7 @@ def expected_errors(
         errors = typical_errors(
             time_grid,
             terms.choices_for(net=net),
-            clear=weather.weather == "clearsky",
+            clear=weather.clear,
             protect=terms.unit,
             epsilon=terms.epsilon,
             differenced=differenced,
@@ -455,7 +418,7 @@ ScoredSystem = tuple[str, ReleaseFrame, Scored]
 
 
 def score_part(
-    records: Fleet,
+    fleet: Fleet,
     roster: ReleaseRoster,
     part: Part,
     *,
@@ -466,11 +429,11 @@ def score_part(
     """Yield the scores of a part, systems that share a frame one after another."""
     # None: scores are as private as the readings. Nothing is drawn here, so that a score may be
     # made by any thread, and made again.
-    _refuse_whole_records(records)
-    members, names = roster.members, records.context.names
+    _refuse_whole_records(fleet)
+    members, names = roster.members, fleet.names
     cases = [
         (names[each.number], member, each)
-        for each in records.records(part)
+        for each in fleet.records(part)
         if isinstance(each, HeldRecord)
         and (member := members.get(names[each.number])) is not None
         and member.part == part.number
@@ -482,10 +445,7 @@ def score_part(
     def one(name: str, frame: ReleaseFrame, member: Member, record: Record) -> ScoredSystem:
         # by the member's own days, so that no other system's change how its days vote
         own = frame.resolved(
-            terms.unit,
-            terms.epsilon,
-            differenced=member.differenced,
-            time_grid=member.time_grid,
+            terms.unit, terms.epsilon, differenced=member.differenced, time_grid=member.time_grid
         )
         return name, own, score_record(own, record, terms.unit)
 
@@ -511,29 +471,64 @@ def _in_order(jobs: Iterable[Callable[[], ScoredSystem]], workers: int) -> Itera
             pool.shutdown(wait=True, cancel_futures=True)
 
 
-# Says that a folder is a run's own, which may be removed.
-_MARKER = ".sunveil-work"
-
-
 @dataclass(frozen=True, slots=True, eq=False)
-class OpenFleet:
-    """A fleet that has been looked through, with everything that is public of its releases."""
+class SystemsToRelease:
+    """The systems of a fleet that can be released, with all that is public of their releases."""
 
-    records: Fleet  # the readings, to be read part by part: private
+    fleet: Fleet  # the readings, to be read part by part: private
     roster: ReleaseRoster  # who is released, and who is not
-    weather: FleetWeather  # the public weather
-    workers: int  # how many scores are made at a time
+    weather: ReleaseWeather  # the public weather
+    workers: int = 1  # how many scores are made at a time
+
+    @classmethod
+    @checked
+    def of(
+        cls,
+        fleet: Fleet,
+        *,
+        workers: int | None = None,
+        cache: WeatherCache | None = None,
+        on_progress: OnProgress = ignore_progress,
+    ) -> SystemsToRelease:
+        """Look through a fleet.
+
+        Parameters
+        ----------
+        fleet
+            What :func:`~sunveil.open_fleet` opened with ``cleaning="each"``.
+        workers
+            Number of scores made at a time; the number of processors if None.
+        cache
+            Where weather is kept.
+        on_progress
+            Called with how many systems have been looked at, and of how many.
+
+        Privacy
+        -------
+        Who is refused depends on rows, stamps and places alone.
+        """
+        if not fleet.names:
+            raise ParameterError("there are no systems to publish; name at least one")
+        weather = ReleaseWeather(fleet, cache)
+        roster = make_roster(fleet, weather.sites, on_progress)
+        if not len(roster):
+            reasons = sorted({each.reason for each in roster.refused})
+            raise SourceError(
+                f"no system of the fleet can be released; the first reason: {reasons[0]}"
+            )
+        return cls(fleet, roster, weather, (os.cpu_count() or 1) if workers is None else workers)
 
     def __len__(self) -> int:
         return len(self.roster)
 
     def __repr__(self) -> str:
-        return f"OpenFleet({len(self.roster)} systems, private)"
+        return f"SystemsToRelease({len(self.roster)} systems, private)"
 
     @property
-    def draws_folder(self) -> Path:
+    def draws_folder(self) -> Path | None:
         """A private folder for draws that are not kept yet, of its own for these very readings."""
-        return self.records.context.job.folder
+        fleet = self.fleet
+        return fleet.context.job.folder if isinstance(fleet, FleetOfFiles) else None
 
     @property
     def refused(self) -> tuple[RefusedSystem, ...]:
@@ -546,297 +541,49 @@ class OpenFleet:
         return sum(member.frame.net for member in self.roster.members.values())
 
     def listed(self) -> Collection[str]:
-        """Return the names in the table of systems, with readings or without."""
-        return self.records.context.names
+        """Return the names of all systems that are said to be there, with readings or without."""
+        return self.fleet.names
 
-    def only(self, names: Collection[str]) -> OpenFleet:
+    def only(self, names: Collection[str]) -> SystemsToRelease:
         """Return some of the systems, by name; readings of parts without any are not read again."""
         return replace(self, roster=self.roster.only(names))
 
     def about(self) -> dict[str, str]:
-        """Return what is public of each system by its name."""
-        cells, weather = self.weather.cells, self.weather.weather
+        """Return what is public of each system by its name: another text is another question."""
+        sites, weather = self.weather.sites, self.weather.name
         return {
             name: about_system(
-                name,
-                cells[member.frame.cell].site,
-                weather,
-                member.time_grid,
-                net=member.frame.net,
+                name, sites[member.frame.cell], weather, member.time_grid, net=member.frame.net
             )
             for name, member in self.roster.members.items()
         }
 
     def check(self) -> None:
         """Refuse places where nothing can be released."""
-        check_frames(self.roster, self.weather)
+        for key, time_grid in self.roster.time_grids.items():
+            self.weather.check(key, time_grid)
 
     def expected(self, terms: ReleaseTerms) -> ExpectedErrors:
-        """Return the errors to expect, averaged over the systems."""
+        """Return the errors to expect, averaged over the systems, from what is public of them."""
         return expected_errors(self.roster, self.weather, terms)
 
     def parts(self, terms: ReleaseTerms) -> Iterator[SystemsPart]:
-        """Yield the parts of the fleet, each read when its scores are asked for."""
+        """Yield the systems part by part, each part read when its scores are asked for."""
         frames = FrameCache(self.roster, self.weather, terms)
-        for part in self.records.parts:
-            if not self.roster.sizes.get(part.number, 0):
+        for part in self.fleet.parts:
+            size = self.roster.sizes.get(part.number, 0)
+            if not size:
                 continue
             scores = partial(
                 score_part,
-                self.records,
+                self.fleet,
                 self.roster,
                 part,
                 frames=frames,
                 terms=terms,
                 workers=self.workers,
             )
-            yield SystemsPart(part.number, self.roster.sizes.get(part.number, 0), scores)
-
-
-@contextmanager
-@checked
-def open_fleet(
-    fleet: Path | str,
-    systems: Path | str,
-    *,
-    reading: MeterOptions | None = None,
-    weather: str = "clearsky",
-    cell: float = SIZE,
-    part_rows: int = PART_ROWS,
-    server: Mapping[str, Any] | None = None,
-    work: Path | str | None = None,
-    workers: int | None = None,
-    cache: WeatherCache | None = None,
-    on_progress: OnProgress = ignore_progress,
-) -> Iterator[OpenFleet]:
-    """Look through a fleet, and hold it open for releases.
-
-    Parameters
-    ----------
-    fleet
-        Parquet, long or with lists, or a folder of files.
-    systems
-        Where the systems are; see :func:`~sunveil.fleet.systems_table.read_systems`.
-    reading
-        How to read the meters; every reading is taken alone.
-    weather, cell, part_rows
-        As for :func:`~sunveil.inference.fleet_run.infer_fleet`.
-    server
-        Parameters of a weather server: ``api_key``, ``email``.
-    work
-        A private folder for temporary files, new or empty. It stays when a run is stopped, and is
-        removed at the end; None for a temporary one.
-    workers
-        Number of scores made at a time; the number of processors if None.
-    cache
-        Where weather is kept.
-    on_progress
-        Called with how many systems have been looked at, and of how many.
-
-    Privacy
-    -------
-    None: readings are held open. Who is refused depends on rows, stamps and places alone.
-    """
-    count = (os.cpu_count() or 1) if workers is None else workers
-    if not 1 <= count <= 1024:
-        raise ParameterError(f"workers must be between 1 and 1024, and {workers} is not")
-    with _folder(None if work is None else Path(os.path.realpath(work))) as folder:
-        records = open_records(
-            Path(fleet),
-            Path(systems),
-            folder,
-            reading=reading or MeterOptions(),
-            weather=weather,
-            cell=cell,
-            part_rows=part_rows,
-            workers=count,
-        )
-        roster = make_roster(records, on_progress)
-        if not len(roster):
-            reasons = sorted({each.reason for each in roster.refused})
-            raise SourceError(
-                f"no system of the fleet can be released; the first reason: {reasons[0]}"
-            )
-        sky = FleetWeather(records.context.cells.cells, weather, dict(server or {}), cache)
-        yield OpenFleet(records, roster, sky, count)
-
-
-def _check_own(work: Path) -> None:
-    """Refuse a folder with anything in it that no run has left there: it is removed at the end."""
-    left = (work / _MARKER).is_file() or any(work.glob("*/drawn-*/part-*.json"))
-    if not left and any(each.name != ".lock" for each in work.iterdir()):
-        raise ParameterError(
-            "work must be a new or an empty folder, since it is removed at the end; name another"
-        )
-
-
-@contextmanager
-def _folder(work: Path | None) -> Iterator[Path]:
-    if work is None:
-        with tempfile.TemporaryDirectory(prefix="sunveil-") as name:
-            yield Path(name)
-        return
-    try:
-        work.mkdir(mode=0o700, parents=True, exist_ok=True)
-    except OSError:
-        raise ParameterError(
-            f"{work} cannot be made, which a fleet needs on the way; check the folder above it"
-        ) from None
-    _check_own(work)
-    with held(work):
-        (work / _MARKER).touch(mode=0o600)
-        needed = False
-        try:
-            yield work
-        except BaseException:
-            # what was drawn on a charge is worth keeping; nothing else is
-            needed = any(work.glob("*/drawn-*/part-*.json"))
-            raise
-        finally:
-            if not needed:
-                shutil.rmtree(work, ignore_errors=True)
-
-
-WeatherOf = Callable[[Record], Weather]
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class _SameFrame:
-    """Records that share one frame, since frames are large and made one by one."""
-
-    weather: Weather
-    time_grid: TimeGrid
-    net: bool
-    records: list[Record] = field(default_factory=list)
-
-
-class MemorySystems:
-    """Records in memory, each with its public weather: private.
-
-    Parameters
-    ----------
-    records
-        The systems, read with ``cleaning="each"``.
-    weather_of
-        The public weather of a record. Give the same object for records of one place, so that
-        their profiles are computed once.
-    cache
-        Where clear skies are kept.
-    """
-
-    # what is drawn stays in memory until it is kept
-    draws_folder = None
-
-    @checked
-    def __init__(
-        self,
-        records: Iterable[Record],
-        weather_of: WeatherOf,
-        *,
-        cache: WeatherCache | None = None,
-    ) -> None:
-        self.records = tuple(records)
-        for record in self.records:
-            instance("records", record, Record, give="records, as a reader of meters returns them")
-        self._cache = cache
-        self._checked = False
-        if not self.records:
-            raise ParameterError("there are no systems to publish; name at least one")
-        if len({key_of(record.system_id) for record in self.records}) != len(self.records):
-            raise ParameterError("a system is named twice; each system is one row of a publication")
-        groups: dict[tuple[int, TimeGrid, bool], _SameFrame] = {}
-        for record in self.records:
-            weather = weather_of(record)
-            check_clock(record, weather.site.longitude)
-            time_grid = time_grid_of(prepared(record), longitude=weather.site.longitude)
-            key = id(weather), time_grid, record.net
-            made = _SameFrame(weather, time_grid, record.net)
-            groups.setdefault(key, made).records.append(record)
-        self._groups = list(groups.values())
-
-    def __len__(self) -> int:
-        return len(self.records)
-
-    def __repr__(self) -> str:
-        return f"MemorySystems({len(self.records)} systems, private)"
-
-    @property
-    def net(self) -> int:
-        """How many of the systems have meters that are declared net: public."""
-        return sum(record.net for record in self.records)
-
-    def listed(self) -> list[str]:
-        """Return the names of the systems."""
-        return [record.system_id for record in self.records]
-
-    def only(self, names: Collection[str]) -> MemorySystems:
-        """Return some of the systems, by name."""
-        found, chosen = copy(self), set(names)
-        found.records = tuple(each for each in self.records if each.system_id in chosen)
-        groups = (
-            replace(group, records=[each for each in group.records if each.system_id in chosen])
-            for group in self._groups
-        )
-        found._groups = [group for group in groups if group.records]
-        return found
-
-    def about(self) -> dict[str, str]:
-        """Return what is public of each system by its name."""
-        return {
-            record.system_id: about_system(
-                record.system_id,
-                group.weather.site,
-                group.weather.clear,
-                group.time_grid,
-                net=group.net,
-            )
-            for group in self._groups
-            for record in group.records
-        }
-
-    def check(self) -> None:
-        """Refuse records that could not be released."""
-        if self._checked:
-            return
-        for group in self._groups:
-            check_daylight(group.weather, group.time_grid, cache=self._cache)
-            for record in group.records:
-                power_on(group.time_grid, record)
-        self._checked = True
-
-    def expected(self, terms: ReleaseTerms) -> ExpectedErrors:
-        """Return the errors to expect, averaged over the records."""
-        found: Counter[ExpectedErrors] = Counter()
-        for group in self._groups:
-            kinds = Counter((each.differenced, each.label_shifts) for each in group.records)
-            for (differenced, shifts), count in kinds.items():
-                errors = typical_errors(
-                    group.time_grid,
-                    terms.choices_for(net=group.net),
-                    clear=group.weather.clear,
-                    protect=terms.unit,
-                    epsilon=terms.epsilon,
-                    differenced=differenced,
-                    shifts=shifts,
-                    latitude=group.weather.site.latitude,
-                )
-                found[errors] += count
-        return mean_errors(found)
-
-    def parts(self, terms: ReleaseTerms) -> Iterator[SystemsPart]:
-        """Yield the systems that share a frame as one part."""
-        for number, group in enumerate(self._groups):
-            yield SystemsPart(number, len(group.records), partial(self._scores, group, terms))
-
-    def _scores(
-        self, group: _SameFrame, terms: ReleaseTerms
-    ) -> Iterator[tuple[str, ReleaseFrame, Scored]]:
-        choices = terms.choices_for(net=group.net)
-        choices = choices.affordable(terms.unit, terms.epsilon, group.time_grid)
-        frame = make_frame(group.weather, group.time_grid, choices, cache=self._cache)
-        for record in group.records:
-            own = frame.resolved(terms.unit, terms.epsilon, differenced=record.differenced)
-            yield record.system_id, own, score_record(own, record, terms.unit)
+            yield SystemsPart(part.number, size, scores)
 
 
 @checked
@@ -850,7 +597,7 @@ def release_systems(
     Parameters
     ----------
     systems
-        Records in memory, or a fleet that is held open.
+        The systems, of files or in memory.
     terms
         What is asked of every system.
     on_progress

@@ -20,10 +20,8 @@ from sunveil.site import Array, TimeGrid, normals
 # Azimuth of what has none. [degrees]
 SOUTH = 180.0
 
-
 # The two planes of a roof stand back to back, or on a corner of the house. [degrees]
 RIDGE, CORNER = 180.0, 90.0
-
 
 # A summed normal that leans by less has no azimuth.
 FLAT = 1e-9
@@ -240,7 +238,6 @@ class Mounts:
 
 STEEPEST = 90.0
 
-
 # Nearer the equator than this the sun stands on both sides of the zenith. [degrees]
 TROPIC = 23.4
 
@@ -255,24 +252,16 @@ class PlanePrior:
     much as the other, and rounded to the wider side: the fit is 2.3 for the concentration, 27° and
     15° for the tilt. At any latitude no plane is more than 4.1 nats less likely than another.
 
-    Parameters
-    ----------
-    concentration
-        Of azimuths about the equator's side; it fades within the tropics, and 0 is none.
-    tilt, spread
-        The middle of tilts, and their standard deviation. [degrees]
-    anywhere
-        The share of planes that lie anywhere.
-
     Privacy
     -------
     Public. Never take it from the readings, nor from what was inferred of them.
     """
 
+    # of azimuths about the equator's side; it fades within the tropics, and 0 is none
     concentration: float = 2.0
-    tilt: float = 30.0
+    tilt: float = 30.0  # the middle of tilts, and their standard deviation. [degrees]
     spread: float = 20.0
-    anywhere: float = 0.1
+    anywhere: float = 0.1  # the share of planes that lie anywhere
 
     def __post_init__(self) -> None:
         check_fields(self)
@@ -362,32 +351,19 @@ YEAR, HOUR = 365.0, 3600.0
 
 @dataclass(frozen=True, slots=True)
 class VoteRule:
-    """How days vote from some equivalent ε on.
+    """How days vote from some equivalent ε on."""
 
-    Parameters
-    ----------
-    worth
-        The smallest equivalent ε that it is for (:func:`equivalent_epsilon`).
-    thresholds
-        Shares of a day's daylight intervals that must agree for its first, second, ... vote.
-    fewest
-        Readings of a day that must agree for any vote.
-    """
-
-    worth: float
+    worth: float  # the smallest equivalent ε that it is for (:func:`equivalent_epsilon`)
+    # shares of a day's daylight intervals that must agree for its first, second, ... vote.
     thresholds: tuple[float, ...]
-    fewest: int
+    fewest: int  # readings of a day that must agree for any vote
 
     def __post_init__(self) -> None:
         check_fields(self)
 
     def to_dict(self) -> dict[str, Any]:
         """Return the rule as plain JSON types."""
-        return {
-            "worth": self.worth,
-            "thresholds": list(self.thresholds),
-            "fewest": self.fewest,
-        }
+        return {"worth": self.worth, "thresholds": list(self.thresholds), "fewest": self.fewest}
 
 
 # The votes are those that gave 60 simulated systems with a real fleet's faults the least mean error

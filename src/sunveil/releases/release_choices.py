@@ -31,13 +31,10 @@ from sunveil.site import Array, Losses, TimeGrid
 # Clearness: of clouds, about a clear sky, and above it, where clouds send light beside the sun's.
 _CLOUDY, _ABOUT, _BRIGHTEST = 0.8, 1.1, 1.3
 
-
 _FULL = 1.05
-
 
 # A stray load stands anywhere about the base, within about this. [log]
 STRAY = 1.5
-
 
 # Base loads that are distinguished, from a lamp to a factory. [kW, kW, log]
 LEAST_BASE, LARGEST_BASE, BASE_STEP = 0.03, 2000.0, 0.3

@@ -15,14 +15,11 @@ from sunveil.site import Array
 
 kernel = njit(cache=True, nogil=True)
 
-
 # Tallies that take readings in turn.
 TURNS = 8
 
-
 # Planes counted together.
 LANES = 256
-
 
 # Votes that are counted in one pass, unless there is one alone: fewer cost as much as all of them.
 FOURS = 4
@@ -148,7 +145,6 @@ def _vote_once(tally, needed, width, votes):  # type: ignore[no-untyped-def]
 
 Counts = NDArray[np.int64]
 
-
 Logs = NDArray[np.float32]
 
 
@@ -181,19 +177,11 @@ class Tolerance:
 
 @dataclass(frozen=True, slots=True)
 class Capacities:
-    """A public, geometric grid of capacities.
+    """A public, geometric grid of capacities."""
 
-    Parameters
-    ----------
-    low, high
-        The first capacity, and the least that the last may be. [kW]
-    step
-        Natural logarithm of the ratio of neighbours.
-    """
-
-    low: float = 0.5
+    low: float = 0.5  # the first capacity, and the least that the last may be. [kW]
     high: float = 2000.0
-    step: float = 0.025
+    step: float = 0.025  # natural logarithm of the ratio of neighbours
 
     def __post_init__(self) -> None:
         check_fields(self)
@@ -213,24 +201,12 @@ class Capacities:
 
 @dataclass(frozen=True, slots=True)
 class RatioBins:
-    """Where log(p / m) falls among the capacities that it agrees with.
+    """Where log(p / m) falls among the capacities that it agrees with."""
 
-    Parameters
-    ----------
-    lowest
-        Logarithm at which the first bin begins.
-    step
-        Width of a bin.
-    width
-        How many bins a capacity's tolerance spans; capacity c has bins c to c + width - 1.
-    capacities
-        How many capacities there are.
-    """
-
-    lowest: float
-    step: float
-    width: int
-    capacities: int
+    lowest: float  # logarithm at which the first bin begins
+    step: float  # width of a bin
+    width: int  # how many bins a capacity's tolerance spans; capacity c has bins c to c + width - 1
+    capacities: int  # how many capacities there are
 
     def __post_init__(self) -> None:
         check_fields(self)

@@ -25,10 +25,8 @@ from sunveil.site import DAY, Array
 
 kernel = njit(cache=True, nogil=True)
 
-
 # [kW] smallest load
 LEAST_LOAD = 1e-4
-
 
 # Nothing is less likely, so that a reading that no candidate explains counts for none.
 LEAST_CHANCE = 1e-300
@@ -90,14 +88,11 @@ def sum_days(table, place, days, most, beside_best, out):  # type: ignore[no-unt
 
 PROOF = "docs/proofs/net-days.md"
 
-
 # Bins of the logarithm of a load. [log kW]
 _LOWEST, _HIGHEST, _BIN = -10.0, 12.0, 0.05
 
-
 # No plane gives more than this. [kW/kW]
 _MOST = 1.5
-
 
 Levels = NDArray[np.int16]
 
@@ -208,15 +203,6 @@ def _choices(frame: ReleaseFrame) -> NetChoices:
 def reading_score(frame: ReleaseFrame, record: Record, k: int = 1) -> Score:
     """Return how many readings agree with every candidate.
 
-    Parameters
-    ----------
-    frame
-        The public frame.
-    record
-        The readings.
-    k
-        How many readings neighbours differ in.
-
     Privacy
     -------
     Neighbours differ in ``k`` readings; each moves any count by at most one, so the sensitivity is
@@ -233,15 +219,6 @@ def reading_score(frame: ReleaseFrame, record: Record, k: int = 1) -> Score:
 @checked
 def day_score(frame: ReleaseFrame, record: Record, k: int = 1) -> Score:
     """Return how many votes every candidate has from the record's days.
-
-    Parameters
-    ----------
-    frame
-        The public frame, resolved for the release.
-    record
-        The readings.
-    k
-        How many days neighbours differ in.
 
     Privacy
     -------

@@ -14,13 +14,7 @@ from sunveil.meters.dataframes import from_pandas
 from sunveil.meters.record import Record
 from sunveil.paper.dpbo import DELTA, DPBO, posterior
 from sunveil.paper.fit import paper_grid
-from sunveil.privacy.guarantees import (
-    Days,
-    Readings,
-    System,
-    Unit,
-    check_release_epsilon,
-)
+from sunveil.privacy.guarantees import Days, Readings, System, Unit, check_release_epsilon
 from sunveil.releases.candidate_frame import ReleaseFrame, frame_of
 from sunveil.releases.expected_errors import Law, azimuth_errors, release_laws
 from sunveil.releases.release_choices import Choices
@@ -31,10 +25,8 @@ from sunveil.site import Plane, Site
 
 EPSILONS = (0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1.0, 2.0, 5.0, 10.0)
 
-
 # The year that systems are simulated over, and the steps of its sky. [minutes]
 SIMULATED_YEAR, SKY_MINUTES = 2019, 15
-
 
 # The mechanism that releases no capacity.
 PLANES_ALONE = "paper"
@@ -83,13 +75,6 @@ def utility_curves(
     systems: Sequence[KnownSystem], epsilons: Sequence[float] = EPSILONS
 ) -> list[Curve]:
     """Return the expected errors of every unit and mechanism, averaged over systems.
-
-    Parameters
-    ----------
-    systems
-        The systems.
-    epsilons
-        Where to compute them.
 
     Privacy
     -------

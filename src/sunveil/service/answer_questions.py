@@ -15,9 +15,9 @@ from cachetools import LRUCache
 from pydantic import TypeAdapter
 
 from sunveil.errors import BudgetExceeded, LedgerError, ParameterError, ReleaseNotFound, SourceError
-from sunveil.ledger.analyst_shares import AnalystShare, shares_of_analyst
 from sunveil.ledger.hash_chain import canonical
 from sunveil.ledger.ledger import Ledger
+from sunveil.ledger.statements import AnalystShare, shares_of_analyst
 from sunveil.privacy.guarantees import unit_name
 from sunveil.privacy.mechanisms import opendp_prelude
 from sunveil.service.answer_padding import draws_held, draws_noted

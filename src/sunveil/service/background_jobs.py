@@ -295,11 +295,7 @@ class BackgroundJobs:
     """The jobs of a service, one folder each."""
 
     def __init__(
-        self,
-        folder: Path,
-        *,
-        cancel_seconds: float = CANCEL_SECONDS,
-        memory: int | None = None,
+        self, folder: Path, *, cancel_seconds: float = CANCEL_SECONDS, memory: int | None = None
     ) -> None:
         self._folder = folder
         self._cancel_seconds, self._memory = cancel_seconds, memory

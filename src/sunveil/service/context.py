@@ -48,10 +48,7 @@ class Metrics:
             registry=self.registry,
         )
         self.events = Counter(
-            "sunveil_audit_events",
-            "Events of the audit log.",
-            ("event",),
-            registry=self.registry,
+            "sunveil_audit_events", "Events of the audit log.", ("event",), registry=self.registry
         )
         self.left_out = Counter(
             "sunveil_log_lines_left_out",

@@ -59,11 +59,7 @@ class Demo:
 
 @contextmanager
 def telling(
-    say: Say,
-    doing: str,
-    *,
-    far: Callable[[], str] = lambda: "",
-    silence: float = SILENCE,
+    say: Say, doing: str, *, far: Callable[[], str] = lambda: "", silence: float = SILENCE
 ) -> Iterator[None]:
     """Say what is being done, and every few seconds how far it is and for how long it has been."""
     begun, over = time.monotonic(), threading.Event()

@@ -8,8 +8,8 @@ from dataclasses import replace
 from typing import Any
 
 from sunveil.errors import ParameterError
-from sunveil.ledger.analyst_shares import AnalystShare
 from sunveil.ledger.ledger import Ledger
+from sunveil.ledger.statements import AnalystShare
 from sunveil.publication.published_tables import ErrorVerdict, better, worst
 from sunveil.service.question_data import AnalystQuestion, expected_errors, plan
 from sunveil.service.questions import (
@@ -151,10 +151,7 @@ def _plainer(question: Any) -> Iterator[tuple[str, Any]]:
     if _faces(question) and question.sectors > 4:
         yield "4 sectors", question.model_copy(update={"sectors": 4})
     if getattr(question, "group_by", None) is not None:
-        yield (
-            "the whole fleet, no groups",
-            question.model_copy(update={"group_by": None}),
-        )
+        yield ("the whole fleet, no groups", question.model_copy(update={"group_by": None}))
     if len(_percents(question)) > 1:
         yield "the median only", question.model_copy(update={"percents": [50]})
 

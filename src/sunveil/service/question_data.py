@@ -3,23 +3,17 @@
 from __future__ import annotations
 
 import math
-import tempfile
 import threading
-from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Generic, TypeVar
 
-from sunveil.errors import SourceError
+from sunveil.errors import ParameterError, SourceError
 from sunveil.estimates.read_write import MOUNTS, FleetRows, read_fleet
-from sunveil.fleet.blocks import record_span
-from sunveil.fleet.open import HeldRecord, open_records, site_records
-from sunveil.grids import cell_of
+from sunveil.fleet.open import open_fleet
 from sunveil.ledger.ledger import Ledger
 from sunveil.ledger.promises import Question, SystemHome
-from sunveil.meters.reading_options import MeterOptions
-from sunveil.meters.record import Record
 from sunveil.meters.schema_files import schema_digest
 from sunveil.privacy.discrete_noise import Spending
 from sunveil.publication.published_tables import LARGEST_KW, MARGINS, Bins, Publication
@@ -29,7 +23,7 @@ from sunveil.publish.fleet_tables import Expected, FleetTables, TableChoices
 from sunveil.publish.publisher import Product, Publisher, read_households
 from sunveil.publish.synthetic_table import SyntheticTable
 from sunveil.publish.system_rows import SystemRows
-from sunveil.releases.fleet_releases import MemorySystems, ReleaseTerms
+from sunveil.releases.fleet_releases import ReleaseTerms, SystemsToRelease
 from sunveil.releases.release_answer import ExpectedErrors
 from sunveil.service.questions import (
     ExpectedError,
@@ -44,8 +38,6 @@ from sunveil.service.questions import (
 from sunveil.service.store.database import Served
 from sunveil.service.upload_checks import meter_options
 from sunveil.site import Site
-from sunveil.weather.sources import get_weather
-from sunveil.weather.weather_data import Weather
 
 Held = TypeVar("Held")
 
@@ -82,7 +74,7 @@ class Data:
         """Return the inferred rows of a fleet: private."""
         return self._rows.get(dataset)
 
-    def systems(self, dataset: Served) -> MemorySystems:
+    def systems(self, dataset: Served) -> SystemsToRelease:
         """Return the meters of a fleet, and their weather: private."""
         return self._systems.get(dataset)
 
@@ -101,53 +93,27 @@ class Data:
         path = dataset.path(self._folder, dataset.estimates)
         return read_fleet(path, keys=list(dataset.keys))
 
-    def _read_systems(self, dataset: Served) -> MemorySystems:
+    def _read_systems(self, dataset: Served) -> SystemsToRelease:
         """Return the systems of a dataset as every release reads them."""
         # A system of which no record can be made, for its rows and stamps, is skipped; whatever
         # readings a record holds, it is there.
         assert dataset.meters is not None
-        options, meters = meter_options(dataset), dataset.path(self._folder, dataset.meters)
-        if dataset.table is None:
+        reading = replace(meter_options(dataset), cleaning="each")
+        meters, site, table = dataset.path(self._folder, dataset.meters), None, None
+        if dataset.table is not None:
+            table = dataset.path(self._folder, dataset.table)
+        else:
             assert dataset.latitude is not None
             assert dataset.longitude is not None
             site = Site(dataset.latitude, dataset.longitude, dataset.altitude)
-            found = site_records(meters, options, longitude=site.longitude)
-            records = [each for each in found if isinstance(each, Record)]
-            sites = {record.system_id: site for record in records}
-        else:
-            records, sites = _placed(meters, dataset.path(self._folder, dataset.table), options)
-        if not records:
-            raise SourceError("no system of the dataset has rows and stamps that can be read")
-        weather = _weather(records, sites)
-        return MemorySystems(records, lambda record: weather[record.system_id])
-
-
-def _placed(
-    meters: Path, table: Path, options: MeterOptions
-) -> tuple[list[Record], dict[str, Site]]:
-    """Return the records of a fleet, and where each is."""
-    # Systems of one weather cell share its centre, and so one sky.
-    with tempfile.TemporaryDirectory() as work:
-        fleet = open_records(meters, table, Path(work), reading=options, workers=1)
-        found = [each for part in fleet.parts for each in fleet.records(part)]
-    held = [each for each in found if isinstance(each, HeldRecord)]
-    times = Counter(each.number for each in held)
-    systems = fleet.context.systems
-    records = [each.record for each in held if times[each.number] == 1]
-    records.sort(key=lambda record: record.system_id)
-    sites = {each.record.system_id: cell_of(*systems.place(each.number)[:2]).site for each in held}
-    return records, sites
-
-
-def _weather(records: list[Record], sites: dict[str, Site]) -> dict[str, Weather]:
-    """Return the clear sky of each record: one for each place, over all that its records span."""
-    spans: dict[Site, tuple[Any, Any]] = {}
-    for record in records:
-        site, (first, last) = sites[record.system_id], record_span(record)
-        begin, end = spans.get(site, (first, last))
-        spans[site] = min(begin, first), max(end, last)
-    made = {site: get_weather("clearsky", site, *span) for site, span in spans.items()}
-    return {record.system_id: made[sites[record.system_id]] for record in records}
+        with open_fleet(meters, table, site=site, reading=reading, workers=1) as fleet:
+            held = fleet.in_memory()
+        try:
+            return SystemsToRelease.of(held, workers=1)
+        except (ParameterError, SourceError):
+            raise SourceError(
+                "no system of the dataset has rows and stamps that can be read"
+            ) from None
 
 
 @dataclass(frozen=True, slots=True)
@@ -290,11 +256,7 @@ HOME_KW = 5.0
 
 
 def table_errors(
-    found: tuple[Expected, ...],
-    choices: TableChoices,
-    *,
-    systems: int | None,
-    concentrated: bool,
+    found: tuple[Expected, ...], choices: TableChoices, *, systems: int | None, concentrated: bool
 ) -> tuple[ExpectedError, ...]:
     """Return the errors of a fleet's tables with what each is judged by."""
     group = None if systems is None else systems / len(choices.keys or ("all",))

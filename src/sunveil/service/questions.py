@@ -124,8 +124,7 @@ class SyntheticQuestion(_Question):
 
     kind: Literal["synthetic"]
     epsilon: Annotated[
-        float,
-        Field(ge=0.05, le=LARGEST_EPSILON, description="Privacy loss ε of the whole answer."),
+        float, Field(ge=0.05, le=LARGEST_EPSILON, description="Privacy loss ε of the whole answer.")
     ]
 
 

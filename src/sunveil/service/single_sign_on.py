@@ -128,11 +128,7 @@ def grant_of(value: Any, settings: OidcSettings) -> tuple[str, str] | None:
 
 
 def account_for(
-    db: Transaction,
-    person: Person,
-    issuer: str,
-    *,
-    analyst_known: Callable[[str], bool],
+    db: Transaction, person: Person, issuer: str, *, analyst_known: Callable[[str], bool]
 ) -> Account:
     """Return the account of a person, created or updated to the current role."""
     assert person.grant is not None
@@ -265,10 +261,7 @@ class OidcProvider:
         if not isinstance(endpoint, str):
             return None
         settings = self.settings
-        given = {
-            "client_id": settings.client_id,
-            "post_logout_redirect_uri": settings.after_logout,
-        }
+        given = {"client_id": settings.client_id, "post_logout_redirect_uri": settings.after_logout}
         return str(add_params_to_uri(endpoint, list(given.items())))
 
     def _more(self, client: Any, token: Any, found: dict[str, Any]) -> dict[str, Any]:

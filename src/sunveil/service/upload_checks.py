@@ -14,14 +14,12 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from sunveil.errors import MeterError, ParameterError, SunveilError
+from sunveil.errors import ParameterError, SunveilError
 from sunveil.fleet.duckdb_reader import system_names
 from sunveil.fleet.file_layouts import FileLayout, FleetSource, iter_file_systems, look_at
-from sunveil.fleet.open import raws_of
+from sunveil.fleet.open import some_records
 from sunveil.fleet.systems_table import SystemTable, read_systems
-from sunveil.meters.build_record import RawSystem
 from sunveil.meters.file_types import ENDINGS, READABLE, FileKind, kind_of
-from sunveil.meters.read_files import settle
 from sunveil.meters.reading_options import MeterOptions
 from sunveil.meters.record import Record, RefusedSystem
 from sunveil.publish.publisher import read_households
@@ -360,9 +358,6 @@ CLOSELY = 192
 LISTED = 20
 Tell = Callable[[int, int], None]
 
-# A system's name, and what its files give of it, with how they are read.
-Found = tuple[str, RawSystem | MeterError, MeterOptions]
-
 
 @dataclass(slots=True)
 class Tally:
@@ -437,15 +432,13 @@ def preview(meters: Path, table: Path, options: MeterOptions, *, tell: Tell) -> 
 def _note_files(
     source: FleetSource, systems: SystemTable, options: MeterOptions, tally: Tally, tell: Tell
 ) -> None:
-    place = _places(systems)
     paths = source.paths(file.name for file in source.files)
     for number, path in enumerate(paths):
         tell(number, len(paths))
-        for each in iter_file_systems([path], options):
-            if isinstance(each, RefusedSystem):
-                tally.note(each)
-            else:
-                _settle(each, systems, place, tally)
+        for name, found in some_records([path], source.columns, systems, options=options):
+            if name is not None:
+                tally.names.add(name)
+            tally.note(found)
     tell(len(paths), len(paths))
 
 
@@ -456,28 +449,15 @@ def _note_rows(
     tell(0, 2)
     names = [name for name in system_names(paths, source.columns) if name]
     tally.names.update(names)
-    place = _places(systems)
-    wanted = [name for name in names if name in place] or names
+    known = set(systems.ids.to_pylist())
+    wanted = [name for name in names if name in known] or names
     chosen = wanted[:: max(1, -(-len(wanted) // CLOSELY))]
     tell(1, 2)
-    for name, raw in raws_of(paths, source.columns, chosen, gathered=False):
-        _settle((name, raw, options), systems, place, tally)
+    for _, found in some_records(paths, source.columns, systems, chosen, options=options):
+        tally.note(found)
     if source.span is not None:
         tally.first, tally.last = (np.datetime64(each, "us") for each in source.span)
     tell(2, 2)
-
-
-def _settle(found: Found, systems: SystemTable, place: dict[str, int], tally: Tally) -> None:
-    """Note a system as its row of the table of systems says that it is read."""
-    name, raw, options = found
-    tally.names.add(name)
-    at = place.get(name)
-    found_of = settle(raw, options, name=name) if at is None else systems.settled(at, raw, options)
-    tally.note(found_of)
-
-
-def _places(systems: SystemTable) -> dict[str, int]:
-    return {name: place for place, name in enumerate(systems.ids.to_pylist())}
 
 
 def _beside(source: FleetSource, meters: Path, table: Path) -> int:

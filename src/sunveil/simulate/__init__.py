@@ -21,7 +21,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from sunveil._lazy import lazy_names
+from sunveil._extras import lazy_names
 
 if TYPE_CHECKING:
     from sunveil.simulate.fault_rates import (
@@ -46,12 +46,7 @@ if TYPE_CHECKING:
         ReadingsLayout,
         read_places,
     )
-    from sunveil.simulate.roster import (
-        clipped,
-        daylight_saving_stamps,
-        fast_clock,
-        western_horizon,
-    )
+    from sunveil.simulate.roster import clipped, daylight_saving_stamps, fast_clock, western_horizon
     from sunveil.simulate.simulated_sky import SatelliteErrors, SimulatedSky, real_sky, simulate_sky
     from sunveil.simulate.system_power import Horizon, simulate_fleet, simulate_power
     from sunveil.simulate.write_fleet import write_fleet
@@ -126,11 +121,7 @@ __getattr__ = lazy_names(
             "real_sky",
             "simulate_sky",
         ),
-        "sunveil.simulate.system_power": (
-            "Horizon",
-            "simulate_fleet",
-            "simulate_power",
-        ),
+        "sunveil.simulate.system_power": ("Horizon", "simulate_fleet", "simulate_power"),
         "sunveil.simulate.write_fleet": ("write_fleet",),
     },
 )

@@ -90,16 +90,7 @@ class FaultRates:
     def with_mix(
         self, *, two_planes: float | None = None, trackers: float | None = None
     ) -> FaultRates:
-        """Return the same rates for another mix of systems.
-
-        Parameters
-        ----------
-        two_planes
-            Share of systems on two planes, half of them about a ridge and half about a corner.
-            Default: as it is.
-        trackers
-            Share of systems that follow the sun. Default: as it is.
-        """
+        """Return the same rates for another mix of systems."""
         ridge, corner = (
             (self.east_west, self.hipped) if two_planes is None else (two_planes / 2,) * 2
         )
@@ -168,10 +159,7 @@ REALISM = {"real": REAL_FLEET, "plain": PLAIN_FLEET, "clean": CLEAN_FLEET}
 
 
 # What Sandia's temperature model calls the mounts that systems are drawn with.
-SAPM_MOUNTS = {
-    Mount.ROOF: "close_mount_glass_glass",
-    Mount.RACK: "open_rack_glass_polymer",
-}
+SAPM_MOUNTS = {Mount.ROOF: "close_mount_glass_glass", Mount.RACK: "open_rack_glass_polymer"}
 
 
 @dataclass(frozen=True, slots=True)

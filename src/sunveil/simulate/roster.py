@@ -604,12 +604,7 @@ def _draw_second(rng: np.random.Generator, rates: FaultRates, n: int) -> tuple[A
 
 
 def _draw_shade(
-    rng: np.random.Generator,
-    apart: np.random.Generator,
-    rates: FaultRates,
-    n: int,
-    *,
-    south: bool,
+    rng: np.random.Generator, apart: np.random.Generator, rates: FaultRates, n: int, *, south: bool
 ) -> dict[str, Any]:
     shaded = rng.random(n) < rates.shaded
     middle = np.mod(rng.uniform(80.0, 280.0, n) + (180.0 if south else 0.0), 360.0)

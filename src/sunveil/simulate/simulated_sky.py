@@ -101,12 +101,7 @@ def map_turbidity(site: Site, year: int, *, days: int) -> Array:
 
 
 def draw_turbidity(
-    site: Site,
-    year: int,
-    *,
-    rng: np.random.Generator,
-    calendar: SolarCalendar,
-    traits: SkyTraits,
+    site: Site, year: int, *, rng: np.random.Generator, calendar: SolarCalendar, traits: SkyTraits
 ) -> Array:
     """Return the Linke turbidity of each local day: maps, a site's factor, season and weather."""
     climatology = map_turbidity(site, year, days=calendar.days)
@@ -306,11 +301,7 @@ def simulate_satellite(
 
 
 def smear_clouds(
-    rng: np.random.Generator,
-    clear_index: Array,
-    *,
-    step_minutes: float,
-    errors: SatelliteErrors,
+    rng: np.random.Generator, clear_index: Array, *, step_minutes: float, errors: SatelliteErrors
 ) -> Array:
     """Return the clear-sky index as seen through pixels of some kilometres."""
     # Clouds are smeared over 30 to 60 minutes, a width of the site, and misplaced; their depth is

@@ -213,10 +213,7 @@ def _net_words(mix: NetMix) -> str:
     if not mix.share:
         return ""
     return _NET.format(
-        share=mix.share,
-        batteries=mix.batteries,
-        cars=mix.cars,
-        columns=_COLUMNS[mix.columns],
+        share=mix.share, batteries=mix.batteries, cars=mix.cars, columns=_COLUMNS[mix.columns]
     )
 
 
@@ -294,11 +291,7 @@ def write_lists(
 
 
 def write_table(
-    database: duckdb.DuckDBPyConnection,
-    path: Path,
-    columns: dict[str, Any],
-    *,
-    select: str = "*",
+    database: duckdb.DuckDBPyConnection, path: Path, columns: dict[str, Any], *, select: str = "*"
 ) -> None:
     """Write a table; what is not a number becomes null."""
     _copy(database, pd.DataFrame(columns), f"SELECT {select} FROM given", path, ROW_GROUP)
@@ -361,9 +354,7 @@ TRUTH_SELECT = f"* EXCLUDE ({', '.join(_MOUNTED)}), {_WRITTEN}"
 
 # The same of fleets with net meters, where words may all be missing and are words nevertheless.
 NET_TRUTH_SELECT = TRUTH_SELECT.replace(
-    "),",
-    ") REPLACE (CAST(household AS VARCHAR) AS household, CAST(car AS VARCHAR) AS car),",
-    1,
+    "),", ") REPLACE (CAST(household AS VARCHAR) AS household, CAST(car AS VARCHAR) AS car),", 1
 )
 
 # Fields of the roster that are columns of the truth as they are.

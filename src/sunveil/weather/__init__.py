@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from sunveil._lazy import lazy_names
+from sunveil._extras import lazy_names
 
 if TYPE_CHECKING:
     from sunveil.weather.cache import WeatherCache
@@ -30,10 +30,7 @@ __getattr__ = lazy_names(
     {
         "sunveil.weather.cache": ("WeatherCache",),
         "sunveil.weather.clear_sky": ("clearsky",),
-        "sunveil.weather.nsrdb_and_pvgis": (
-            "get_nsrdb",
-            "get_pvgis",
-        ),
+        "sunveil.weather.nsrdb_and_pvgis": ("get_nsrdb", "get_pvgis"),
         "sunveil.weather.sources": ("get_weather",),
         "sunveil.weather.weather_data": ("Weather", "covering"),
         "sunveil.weather.weather_files": ("read_weather",),

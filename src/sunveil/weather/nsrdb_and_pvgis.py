@@ -24,14 +24,7 @@ from sunveil.weather.weather_data import COLUMNS, Weather, join_weather
 _log = logging.getLogger(__name__)
 
 # What pvlib's parsers raise on an answer that is not the one they expect.
-PARSER_ERRORS = (
-    ValueError,
-    KeyError,
-    IndexError,
-    TypeError,
-    AttributeError,
-    StopIteration,
-)
+PARSER_ERRORS = (ValueError, KeyError, IndexError, TypeError, AttributeError, StopIteration)
 
 
 @dataclass(frozen=True, slots=True)

@@ -28,7 +28,9 @@ class SiteWeather:
 
     # Spans that meet are loaded together, once; years between them that no system needs are not.
 
-    def __init__(self, what: str, site: Site, spans: Sequence[Span], **options: Any) -> None:
+    def __init__(
+        self, what: str | Weather, site: Site, spans: Sequence[Span], **options: Any
+    ) -> None:
         self._what, self._site, self._options = what, site, options
         self._union = merged(spans)
         self._loaded: dict[Span, Weather | SunveilError] = {}

@@ -56,11 +56,7 @@ def make_site(latitude: object, longitude: object, altitude: object = None) -> S
 
 
 def at_times(
-    frame: pd.DataFrame,
-    times: pd.DatetimeIndex,
-    local: pd.DatetimeIndex,
-    *,
-    typical: bool = False,
+    frame: pd.DataFrame, times: pd.DatetimeIndex, local: pd.DatetimeIndex, *, typical: bool = False
 ) -> ParsedWeather:
     """Return a file's columns at their instants, as a typical year where it is one."""
     known = times.notna()

@@ -1,56 +1,36 @@
-"""All samples of all formats."""
+"""All samples of all formats, by the names that tests, findings and golden files call them by."""
 
 from __future__ import annotations
 
+from dataclasses import replace
 from functools import lru_cache
 
-from . import (
-    samples_containers,
-    samples_enphase,
-    samples_fronius,
-    samples_json,
-    samples_languages,
-    samples_nem12,
-    samples_net,
-    samples_numbers,
-    samples_pvoutput,
-    samples_registers,
-    samples_sma,
-    samples_solaredge,
-    samples_stamps,
-    samples_sunny_portal,
-    samples_utilities,
-    samples_wide,
-)
+from .exports import EXPORTS
 from .sample import FormatSample, Writer
+from .tables import CONTAINERS, JSON, LANGUAGES, NUMBERS, STAMPS
+from .utilities import NET, REGISTERS, UTILITIES, WIDE
+from .vendors import VENDORS
 
-MODULES = (
-    samples_sma,
-    samples_sunny_portal,
-    samples_fronius,
-    samples_enphase,
-    samples_solaredge,
-    samples_pvoutput,
-    samples_nem12,
-    samples_wide,
-    samples_utilities,
-    samples_containers,
-    samples_json,
-    samples_stamps,
-    samples_numbers,
-    samples_languages,
-    samples_registers,
-    samples_net,
-)
-WRITERS: dict[str, Writer] = {
-    f"{module.__name__.rpartition('samples_')[2]}-{writer.__name__}": writer
-    for module in MODULES
-    for writer in module.WRITERS
+FAMILIES: dict[str, dict[str, Writer]] = {
+    **VENDORS,
+    "wide": WIDE,
+    "utilities": UTILITIES,
+    "containers": CONTAINERS,
+    "json": JSON,
+    "stamps": STAMPS,
+    "numbers": NUMBERS,
+    "languages": LANGUAGES,
+    "registers": REGISTERS,
+    "net": NET,
 }
-"""All writers, by the names that tests and findings call their samples by."""
+WRITERS: dict[str, Writer] = {
+    f"{family}-{name}": writer
+    for family, writers in FAMILIES.items()
+    for name, writer in writers.items()
+}
+EVERY = WRITERS | EXPORTS
 
 
 @lru_cache(maxsize=256)
 def sample(name: str, days: int) -> FormatSample:
-    """Return one sample, of as many days as are asked for."""
-    return WRITERS[name](days)
+    return replace(EVERY[name](days), name=name)

@@ -22,24 +22,9 @@ RELEASE_SHARE, SCHEMA_SHARE = 0.08, 0.4
 # What only a schema file says.
 UNFLAGGED = ("cleaning", "interval_minutes", "first", "last")
 HOSTILE_YAML = (
-    *(
-        "- 1",
-        "a: &x [*x]",
-        "power_unit: {a: b}",
-        "timezone: !!python/name:os.system",
-        "? a",
-        "\t",
-        "%TAG",
-    ),
-    *(
-        "power_unit: kW\npower_unit: W",
-        "---\npower_unit: W",
-        "power_unit: |\n  kW",
-        "power_unit: >",
-        "decimal: ','",
-        "x: y",
-        '"',
-    ),
+    *("- 1", "a: &x [*x]", "power_unit: {a: b}", "timezone: !!python/name:os.system", "? a", "\t"),
+    *("%TAG", "power_unit: kW\npower_unit: W", "---\npower_unit: W", "power_unit: |\n  kW"),
+    *("power_unit: >", "decimal: ','", "x: y", '"'),
 )
 KNOWN = {field.name for field in fields(MeterOptions)}
 WILD: dict[str, tuple[Any, ...]] = {
@@ -50,13 +35,7 @@ WILD: dict[str, tuple[Any, ...]] = {
     "time_format": ("%d/%m/%Y %H:%M", "%Q", "", "%", "%Y", "%s", "%H:%M", "%Y-%m-%d %H:%M:%S%z"),
     "power_unit": ("W", "kW", "Wh", "kWh", "MW", "MWh", "furlong", ""),
     "timezone": (
-        "UTC",
-        "Europe/Berlin",
-        "UTC-07:00",
-        "Mars/Base",
-        "",
-        "../etc/passwd",
-        "UTC+99:00",
+        *("UTC", "Europe/Berlin", "UTC-07:00", "Mars/Base", "", "../etc/passwd", "UTC+99:00"),
     ),
     "label": ("start", "middle", "end", "noon"),
     "duplicates": ("mean", "first", "last", "all"),
@@ -78,31 +57,15 @@ WILD: dict[str, tuple[Any, ...]] = {
 
 @dataclass(frozen=True)
 class Case:
-    """One file and one way to ask for it.
-
-    Parameters
-    ----------
-    seed
-        Where it is from.
-    sample, draft
-        The sample, and what became of it.
-    options
-        How it is read.
-    natural
-        Whether these are the options that the file's own user would give.
-    command
-        A command line, without the file, instead of a call.
-    schema
-        A schema file that goes with it.
-    """
+    """One file and one way to ask for it."""
 
     seed: int
     sample: FormatSample
     draft: Draft
     options: Mapping[str, Any]
-    natural: bool
-    command: tuple[str, ...] = ()
-    schema: bytes | None = None
+    natural: bool  # whether these are the options that the file's own user would give
+    command: tuple[str, ...] = ()  # a command line, without the file, instead of a call
+    schema: bytes | None = None  # a schema file that goes with it
 
 
 def make_case(seed: int) -> Case:

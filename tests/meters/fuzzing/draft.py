@@ -12,7 +12,7 @@ import struct
 import zipfile
 import zlib
 from collections.abc import Callable
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 
 # A cell that holds a reading: a number with decimals, its unit, its quotation marks.
 DECIMAL = re.compile(r'\s*"?\d{1,3}(?:[.,\'\u202f]?\d{3})*[.,]\d+(?:\s*[kM]?Wh?)?"?\s*')
@@ -27,28 +27,13 @@ _MARKS = {b"\xff\xfe": "utf-16-le", b"\xfe\xff": "utf-16-be"}
 
 @dataclass(frozen=True)
 class Draft:
-    """A spoilt file, and what may be said of it.
-
-    Parameters
-    ----------
-    content
-        Its bytes.
-    family
-        The format it was.
-    scale_kept
-        Whether its readings are still in the unit that its names say, so that they can be held
-        against the truth.
-    planted
-        Texts put into cells and preambles, which no message may hold.
-    steps
-        What was done to it.
-    """
+    """A spoilt file, and what may be said of it."""
 
     content: bytes
-    family: str
-    scale_kept: bool = True
-    planted: tuple[str, ...] = ()
-    steps: tuple[str, ...] = field(default=())
+    family: str  # the format it was
+    scale_kept: bool = True  # whether readings are still in the unit that its names say
+    planted: tuple[str, ...] = ()  # texts in cells and preambles, which no message may hold
+    steps: tuple[str, ...] = ()  # what was done to it
 
     def done(
         self, step: str, content: bytes, *, scale_kept: bool = True, planted: str = ""

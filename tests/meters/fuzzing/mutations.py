@@ -12,38 +12,14 @@ CANARY = "Zq{:04d}x"
 HOSTILE = (
     *("", " ", "NaN", "nan", "inf", "-inf", "Infinity", "null", "None", "N/A", "-", "--", "#REF!"),
     *("1e308", "-1e308", "1e-308", "1e400", "9" * 400, "-9999", "0x1F", "1_000", "1,2,3", "1.2.3"),
-    *(
-        '"',
-        '""',
-        "'",
-        "\\",
-        "\x00",
-        "\x1a",
-        "\ufeff",
-        "\u202e",
-        "٣٫٥",
-        "½",
-        "1e5",
-        "+5",
-        "5-",
-        "(5)",
-    ),
+    *('"', '""', "'", "\\", "\x00", "\x1a", "\ufeff", "\u202e", "٣٫٥", "½", "1e5", "+5", "5-"),
+    "(5)",
     *("=1+1", "<b>", "%s%n", "{0}", "a" * 5000, "24:00", "25:61", "31/02/2024", "2024-02-30 00:00"),
     *("0000-00-00", "99999999999999999999", "1e18", "-1", "true", "5 kW", "5 GW", "5 W", "5e3 Wh"),
     *("2262-04-12 00:00", "1677-01-01 00:00", "9999-12-31 23:59", "10000-01-01", "1970-01-01"),
 )
 NAMES = (
-    "time",
-    "power_kw",
-    "kWh",
-    "W",
-    "",
-    "system_id",
-    "Date",
-    "x" * 300,
-    "a,b",
-    '"',
-    "Total",
+    *("time", "power_kw", "kWh", "W", "", "system_id", "Date", "x" * 300, "a,b", '"', "Total"),
     "unit",
 )
 # Formats whose cells mean what they mean by their place alone, and rows by the row before.
@@ -269,28 +245,13 @@ def spoil_numbers(rng: random.Random, draft: Draft) -> Draft:
         return draft
     canary = CANARY.format(rng.randrange(10_000))
     wild = (
-        "null",
-        '"NaN"',
-        f'"{canary}"',
-        "1e999",
-        "-1e308",
-        "true",
-        "[]",
-        "{}",
-        "",
-        canary,
-        "NaN",
+        *("null", '"NaN"', f'"{canary}"', "1e999", "-1e308", "true", "[]", "{}", "", canary, "NaN"),
     )
-    for found in sorted(rng.sample(places, min(len(places), rng.choice((1, 3, 10)))), key=_start)[
-        ::-1
-    ]:
+    some = rng.sample(places, min(len(places), rng.choice((1, 3, 10))))
+    for found in sorted(some, key=lambda each: each.start(), reverse=True):
         begin, stop = start + found.start(), start + found.end()
         text = text[:begin] + rng.choice(wild) + text[stop:]
     return draft.done("numbers replaced", encode(text, encoding), planted=canary)
-
-
-def _start(found: re.Match[str]) -> int:
-    return found.start()
 
 
 def drop_parts(rng: random.Random, draft: Draft) -> Draft:
@@ -306,29 +267,11 @@ def drop_parts(rng: random.Random, draft: Draft) -> Draft:
 
 
 TEXT: tuple[Mutation, ...] = (
-    hostile_cells,
-    hostile_cells,
-    canary_cells,
-    canary_cells,
-    preamble,
-    drop_column,
-    swap_columns,
-    repeat_column,
-    rows,
-    rows,
-    quote_marks,
-    flip_bytes,
-    truncate,
-    recode,
-    line_ends,
-    spoil_header,
+    *(hostile_cells, hostile_cells, canary_cells, canary_cells, preamble, drop_column),
+    *(swap_columns, repeat_column, rows, rows, quote_marks, flip_bytes, truncate, recode),
+    *(line_ends, spoil_header),
 )
 TREE: tuple[Mutation, ...] = (
-    spoil_numbers,
-    spoil_numbers,
-    drop_parts,
-    flip_bytes,
-    truncate,
-    recode,
+    *(spoil_numbers, spoil_numbers, drop_parts, flip_bytes, truncate, recode),
 )
 BYTES: tuple[Mutation, ...] = (flip_bytes, truncate)

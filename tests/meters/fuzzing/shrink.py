@@ -14,17 +14,7 @@ TRIES = 400
 
 
 def shrink(case: Case, found: Finding, folder: Path) -> Case:
-    """Return a case with as few lines as show the same finding, and the same sample.
-
-    Parameters
-    ----------
-    case
-        The case that shows it.
-    found
-        What it shows.
-    folder
-        Where files may be written.
-    """
+    """Return a case with as few lines as show the same finding, and the same sample."""
     text, encoding = decode(case.draft.content)
     lines = text.splitlines(keepends=True)
 

@@ -30,14 +30,7 @@ class Worker:
 def check_all(seeds: range, workers: int, say: Callable[[int, int], None]) -> list[Finding]:
     """Return what is found with some seeds, whatever becomes of single processes.
 
-    Parameters
-    ----------
-    seeds
-        The seeds.
-    workers
-        How many processes.
-    say
-        Told how many seeds are done and how many findings there are, now and then.
+    ``say`` is called with how many seeds are done and how many findings there are.
     """
     size = max(1, -(-len(seeds) // workers))
     parts = [seeds[start : start + size] for start in range(0, len(seeds), size)]

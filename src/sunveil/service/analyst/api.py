@@ -129,10 +129,7 @@ async def plan(request: Request, dataset: Name, question: QuestionInBody) -> Pla
     response_model=FullReleaseBody,
     responses={
         **problems(*ALWAYS, 403, 404, 409, 415, 503),
-        200: {
-            "model": FullReleaseBody,
-            "description": "It was answered before, at no cost.",
-        },
+        200: {"model": FullReleaseBody, "description": "It was answered before, at no cost."},
     },
     tags=["asking"],
 )
@@ -270,10 +267,7 @@ def describe(app: FastAPI) -> dict[str, Any]:
     """Return the description of all addresses for programs."""
     if app.openapi_schema is None:
         made = get_openapi(
-            title=app.title,
-            version=app.version,
-            summary=app.summary,
-            routes=app.routes,
+            title=app.title, version=app.version, summary=app.summary, routes=app.routes
         )
         schemas = made.setdefault("components", {}).setdefault("schemas", {})
         schema = ProblemBody.model_json_schema(ref_template=REFERENCE)

@@ -177,9 +177,7 @@ def draw_planes(table: Table) -> list[CaptionedFigure]:
     sure = {(row[0], row[1]): strength(row[3], row[4]) == 1.0 for row in rows}
     traces = [_heat(rows, sure, wanted=True), _heat(rows, sure, wanted=False)]
     made = figure(
-        traces,
-        xaxis=axis("sector", type="category"),
-        yaxis=axis("tilt [degrees]", type="category"),
+        traces, xaxis=axis("sector", type="category"), yaxis=axis("tilt [degrees]", type="category")
     )
     error = rows[0][4]
     caption = (
@@ -285,9 +283,7 @@ def draw_totals(table: Table) -> list[CaptionedFigure]:
         "y": column(table, "total_kw"),
         "width": [min(0.8, 0.2 * len(names))] * len(names),
         "error_y": whiskers(noise),
-        "marker": {
-            "opacity": list(map(strength, column(table, "noisy_total_kw"), noise)),
-        },
+        "marker": {"opacity": list(map(strength, column(table, "noisy_total_kw"), noise))},
         "hovertemplate": "%{x}: %{y:.0f} kW<extra></extra>",
         "showlegend": False,
     }
@@ -324,10 +320,7 @@ def draw_quantiles(table: Table) -> list[CaptionedFigure]:
                 "hovertemplate": f"%{{y:.0f}}% of systems have less {word} than %{{x}},"
                 " rank error %{customdata:.3g} systems<extra></extra>",
             }
-        layout = {
-            "xaxis": axis(title),
-            "yaxis": axis("systems below [%]", range=[0, 100]),
-        }
+        layout = {"xaxis": axis(title), "yaxis": axis("systems below [%]", range=[0, 100])}
         name = f"quantiles-{word}"
         caption = f"Percentiles of {word}; mean rank error up to {worst:.3g} systems of a group."
         if len(traces) > MOST_GROUPS:
@@ -379,9 +372,7 @@ def draw_systems(table: Table) -> list[CaptionedFigure]:
     )
     return [
         CaptionedFigure(
-            "compass",
-            "Azimuth around the circle, tilt from the centre, size: capacity.",
-            polar,
+            "compass", "Azimuth around the circle, tilt from the centre, size: capacity.", polar
         ),
         CaptionedFigure("sizes", "Systems by DC capacity, cumulative.", sizes),
     ]

@@ -319,10 +319,7 @@ async def _file(request: Request, release: str, name: str) -> ReleaseFile:
 
 
 def _attached(content: bytes, name: str, media_type: str) -> Response:
-    headers = {
-        "Cache-Control": IMMUTABLE,
-        "Content-Disposition": f'attachment; filename="{name}"',
-    }
+    headers = {"Cache-Control": IMMUTABLE, "Content-Disposition": f'attachment; filename="{name}"'}
     return Response(content, media_type=media_type, headers=headers)
 
 

@@ -17,8 +17,8 @@ from starlette.concurrency import run_in_threadpool
 from starlette.requests import Request
 
 from sunveil.errors import ReleaseNotFound
-from sunveil.ledger.analyst_shares import AnalystShare, shares_of_analyst
 from sunveil.ledger.promises import Dataset
+from sunveil.ledger.statements import AnalystShare, shares_of_analyst
 from sunveil.publication.published_tables import ErrorVerdict
 from sunveil.service.context import MEDIA_TYPE, Problem, Service, service_of
 from sunveil.service.page_rendering import identity_of

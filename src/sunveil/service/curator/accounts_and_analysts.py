@@ -9,8 +9,8 @@ from starlette.requests import Request
 from starlette.responses import Response
 
 from sunveil.errors import ParameterError
-from sunveil.ledger.analyst_shares import shares_of_analyst, shares_of_dataset
 from sunveil.ledger.promises import check_name
+from sunveil.ledger.statements import shares_of_analyst, shares_of_dataset
 from sunveil.service.authentication import own_address, record_event
 from sunveil.service.context import Problem, Service, service_of
 from sunveil.service.curator.inference import ShortText, dataset_view, measure_sign, parse_number

@@ -21,8 +21,8 @@ from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
 
 from sunveil.errors import ParameterError, SourceError
-from sunveil.ledger.analyst_shares import shares_of_dataset
 from sunveil.ledger.promises import HOUSEHOLD, METER
+from sunveil.ledger.statements import shares_of_dataset
 from sunveil.service.authentication import Identity
 from sunveil.service.context import Problem, Service, service_of
 from sunveil.service.curator.inference import (

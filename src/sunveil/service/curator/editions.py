@@ -156,10 +156,7 @@ def _coming(
         "systems": None,
         "keys": {key: groups[key] for key in served.keys if key in groups},
         **{key: getattr(made, key) for key in place},
-        "extra": {
-            **made.extra,
-            "editions": [*served.extra.get("editions", []), served.edition],
-        },
+        "extra": {**made.extra, "editions": [*served.extra.get("editions", []), served.edition]},
     }
 
 

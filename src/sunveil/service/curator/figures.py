@@ -153,9 +153,7 @@ def plane_map(azimuth: Sequence[float], tilt: Sequence[float], *, names: Sequenc
     }
     radial = {"range": [0, 90], "tickvals": [30, 60, 90], "ticksuffix": "°"}
     return figure(
-        [points],
-        polar=compass_polar(radial),
-        margin={"l": 36, "r": 36, "t": 28, "b": 28},
+        [points], polar=compass_polar(radial), margin={"l": 36, "r": 36, "t": 28, "b": 28}
     )
 
 

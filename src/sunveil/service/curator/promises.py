@@ -24,7 +24,7 @@ from sunveil.ledger.statements import present_year
 from sunveil.ledger.verify_chain import Verdict
 from sunveil.ledger.yearly_schedule import YearlySchedule
 from sunveil.privacy.guarantees import Unit, from_nano, parse_unit
-from sunveil.publication.csv_formulas import defused
+from sunveil.publication.publication_folder import defused
 from sunveil.service.context import Problem, Service, service_of
 from sunveil.service.curator.datasets import public_groups
 from sunveil.service.curator.figures import ErrorCurve, Figure, error_figure

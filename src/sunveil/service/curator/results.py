@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 from urllib.parse import urlencode
 
 from sunveil.errors import ParameterError, SourceError
-from sunveil.publication.csv_formulas import defused
+from sunveil.publication.publication_folder import defused
 
 if TYPE_CHECKING:
     import pyarrow as pa

@@ -4,16 +4,12 @@ from __future__ import annotations
 
 from typing import Any
 
-import numpy as np
-
 from sunveil.errors import MeterError, SourceError
 from sunveil.estimates.estimates_table import Estimate
 from sunveil.estimates.read_write import read_assumptions
 from sunveil.fleet.blocks import record_span
-from sunveil.fleet.file_layouts import FileLayout, FleetSource, iter_file_systems, look_at
-from sunveil.fleet.open import raws_of
-from sunveil.fleet.systems_table import SystemTable
-from sunveil.meters.reading_options import MeterOptions
+from sunveil.fleet.file_layouts import look_at
+from sunveil.fleet.open import some_records
 from sunveil.meters.record import Record, RefusedSystem
 from sunveil.plots.html_report import Case, draw_case
 from sunveil.service.context import Service
@@ -44,35 +40,14 @@ def read_one(service: Service, served: Served, system_id: str) -> tuple[Record, 
     table = served.path(datasets, str(served.extra["systems_table"]))
     options = meter_options(served)
     systems = cached_systems(table, options)
-    places = np.flatnonzero(np.asarray(systems.ids.to_pylist(), dtype=object) == system_id)
-    if not len(places):
+    if system_id not in systems.numbers:
         raise SourceError("this system is not in the table of systems any more")
-    place = int(places[0])
     source = look_at(served.path(datasets, str(served.meters)), options, aside=[table])
-    found = _record(source, system_id, options, systems=systems, place=place)
-    return found, Site(*systems.place(place))
-
-
-def _record(
-    source: FleetSource, system_id: str, options: MeterOptions, *, systems: SystemTable, place: int
-) -> Record:
-    """Return the record of one system, read as its row of the table of systems says."""
     paths = source.paths(file.name for file in source.files)
-    if source.columns.layout is FileLayout.FILES:
-        given = (
-            (each[1], each[2])
-            for each in iter_file_systems(paths, options)
-            if not isinstance(each, RefusedSystem) and each[0] == system_id
-        )
-    else:
-        given = (
-            (raw, options) for _, raw in raws_of(paths, source.columns, [system_id], gathered=False)
-        )
-    first = next(given, None)
-    if first is None:
+    some = some_records(paths, source.columns, systems, [system_id], options=options)
+    found = next((each for name, each in some if name is not None), None)
+    if found is None:
         raise MeterError("the readings of this system are not there any more")
-    raw, own = first
-    found = systems.settled(place, raw, own)
     if isinstance(found, RefusedSystem):
         raise MeterError(found.reason)
-    return found
+    return found, Site(*systems.place(systems.numbers[system_id]))
