@@ -65,7 +65,7 @@ def estimate_of(plane: Plane = ROOF, **changes: object) -> Estimate:
 def pair_of(
     first: Plane = EAST, second: Plane = WEST, *, share: float = 0.6, **changes: object
 ) -> Estimate:
-    """Two planes as an engine would tell them, with the summed normal as the effective plane."""
+    """Two planes as an engine would give them, with the summed normal as the effective plane."""
     planes = tuple(
         PlaneEstimate(
             surface_azimuth=plane.surface_azimuth,

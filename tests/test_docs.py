@@ -26,14 +26,8 @@ DOCS = ROOT / "docs"
 PACKAGE = ROOT / "src" / "sunveil"
 PROOFS = sorted(DOCS.glob("proofs/*.md"))
 REFERENCE = sorted(DOCS.glob("reference/*.md"))
-PAGES = [
-    ROOT / "README.md",
-    ROOT / "CONTRIBUTING.md",
-    ROOT / "ARCHITECTURE.md",
-    *sorted(DOCS.glob("*.md")),
-    *PROOFS,
-    *REFERENCE,
-]
+TOP = [ROOT / name for name in ("README.md", "CONTRIBUTING.md", "ARCHITECTURE.md")]
+PAGES = [*TOP, *sorted(DOCS.glob("*.md")), *PROOFS, *REFERENCE]
 # What tools make, and what git does not keep.
 MADE = {"__pycache__", "_build", "build", "demo", "dist", "htmlcov", "report.html"}
 
@@ -98,12 +92,9 @@ def test_outputs_are_alike_when_their_words_are_equal_and_their_numbers_close(to
     assert examples.alike(told, found) is same
 
 
-def test_an_example_that_fails_is_not_passed_over(tmp_path):
+def test_renewing_puts_the_real_output_in_place_and_passes_over_no_failure(tmp_path):
     with pytest.raises(ZeroDivisionError):
         examples.renewed("```python\n1 / 0\n```\n", tmp_path)
-
-
-def test_renewing_puts_the_real_output_in_place(tmp_path):
     page = "```python\nx = 2\nprint(x)\n```\n\n```text\n3\n```\n\n```python\ny = x\n```\n\ntext\n"
     assert examples.renewed(page, tmp_path) == page.replace("3", "2")
 
@@ -127,10 +118,6 @@ def test_every_package_of_the_reference_has_a_page_with_all_its_names():
     assert {f"sunveil.{name}" for name in sunveil.__all__} <= set(told)
 
 
-def test_the_reference_is_short():
-    assert len(names_in_reference()) <= 90
-
-
 def test_functions_in_the_reference_describe_their_parameters():
     lacking = []
     for name in names_in_reference():
@@ -141,11 +128,12 @@ def test_functions_in_the_reference_describe_their_parameters():
     assert lacking == []
 
 
-def test_no_two_names_in_the_reference_are_alike():
+def test_the_reference_is_short_and_no_two_names_in_it_are_alike():
     # a type in a docstring is found by its short name, which must then mean one thing
-    told = names_in_reference()
-    short = [name.rpartition(".")[2] for name in told]
-    assert [name for name in told if short.count(name.rpartition(".")[2]) > 1] == []
+    names = names_in_reference()
+    short = [name.rpartition(".")[2] for name in names]
+    assert [name for name in names if short.count(name.rpartition(".")[2]) > 1] == []
+    assert len(names) <= 90
 
 
 def test_every_page_is_in_the_sidebar():
@@ -173,10 +161,6 @@ def test_every_table_of_measurements_has_its_command():
     assert unnamed == set()
 
 
-def test_every_extra_is_explained():
-    assert first_cells(read(DOCS / "install.md")) == {*EXTRAS, "all"}
-
-
 def test_a_benchmark_writes_the_tables_that_the_page_shows(tmp_path, monkeypatch):
     monkeypatch.setattr(csv_tables.save, "__defaults__", (tmp_path,))
     monkeypatch.setattr(sys, "argv", ["totals", "--write"])
@@ -195,9 +179,8 @@ def test_the_layers_are_told_as_they_are_kept():
 
 def test_every_flag_is_explained():
     flags = section(read(DOCS / "flags.md"), "Flags")
-    assert set(
-        re.findall(r"^### `(\w+)`\n\n.+ \*\*What to do:\*\* .+$", flags, re.MULTILINE)
-    ) == set(Flag)
+    entry = r"^### `(\w+)`\n\n.+ \*\*What to do:\*\* .+$"
+    assert set(re.findall(entry, flags, re.MULTILINE)) == set(Flag)
 
 
 def test_every_json_field_is_explained():
@@ -213,12 +196,10 @@ def test_every_json_field_is_explained():
         assert f"`{kind.value}`" in told
 
 
-def test_every_error_is_explained():
-    told = first_cells(section(read(DOCS / "flags.md"), "Errors in Python"))
-    assert told == {name for name in sunveil.__all__ if name in dir(sunveil.errors)}
-
-
-def test_the_tables_of_options_are_those_of_help():
+def test_every_error_and_extra_is_explained_and_options_are_those_of_help():
+    errors = {name for name in sunveil.__all__ if name in dir(sunveil.errors)}
+    assert first_cells(section(read(DOCS / "flags.md"), "Errors in Python")) == errors
+    assert first_cells(read(DOCS / "install.md")) == {*EXTRAS, "all"}
     page = read(DOCS / "cli.md")
     assert load(DOCS / "commands.py").renewed(page) == page, "run docs/commands.py"
 
@@ -260,19 +241,10 @@ def targets() -> set[str]:
 
 
 def test_the_readme_opens_with_two_commands():
-    opening = re.match(
-        r"# Sunveil\n\n(.+?)\n\n```sh\n(.+?)```", read(ROOT / "README.md"), re.DOTALL
-    )
-    assert [line.split()[:2] for line in opening[2].splitlines()] == [
-        ["make", "demo"],
-        ["make", "test"],
-    ]
-
-
-@pytest.mark.parametrize("path", PAGES, ids=lambda path: path.name)
-def test_the_make_targets_that_a_page_names_exist(path):
-    code = re.findall(r"`make (\w+)|^make (\w+)", read(path), re.MULTILINE)
-    assert {one or other for one, other in code} <= targets()
+    opening = r"# Sunveil\n\n.+?\n\n```sh\n(.+?)```"
+    commands = re.match(opening, read(ROOT / "README.md"), re.DOTALL)[1]
+    found = [line.split()[:2] for line in commands.splitlines()]
+    assert found == [["make", "demo"], ["make", "test"]]
 
 
 def test_every_make_target_is_explained():
@@ -283,10 +255,12 @@ def test_every_make_target_is_explained():
 
 
 @pytest.mark.parametrize("path", PAGES, ids=lambda path: path.name)
-def test_links_to_files_lead_somewhere(path):
+def test_links_to_files_lead_somewhere_and_make_targets_exist(path):
     for link in re.findall(r"\]\(([^)#\s]+)", read(path)):
         if "://" not in link:
             assert (path.parent / link).exists(), link
+    code = re.findall(r"`make (\w+)|^make (\w+)", read(path), re.MULTILINE)
+    assert {one or other for one, other in code} <= targets()
 
 
 def test_the_changelog_has_this_version_and_our_headings():
@@ -308,15 +282,10 @@ def texts() -> list[Path]:
     return found
 
 
-def test_no_file_names_a_path_of_a_machine():
-    machine = re.compile(r"(?<![\w.~}])/(?:home|Users|root|work|mnt)/\w|[A-Z]:\\\\?Users")
-    paths = texts()
-    assert {ROOT / "README.md", ROOT / ".ci" / "run", PACKAGE / "site.py"} <= set(paths)
-    assert [path for path in paths if machine.search(read(path))] == []
-
-
-def test_no_file_names_the_host_of_a_package_registry():
+def test_no_file_names_a_path_of_a_machine_or_the_host_of_a_package_registry():
+    machine = r"(?<![\w.~}])/(?:home|Users|root|work|mnt)/\w|[A-Z]:\\\\?Users"
     # put together here, so that this file does not name them
     names = ("py" + r"pi\.org", "python" + "hosted", "index" + "-url", "conda" + r"\.anaconda")
-    hosts = re.compile("|".join(names))
-    assert [path for path in texts() if hosts.search(read(path))] == []
+    wrong, paths = re.compile("|".join((machine, *names))), texts()
+    assert {ROOT / "README.md", ROOT / ".ci" / "run", PACKAGE / "site.py"} <= set(paths)
+    assert [path for path in paths if wrong.search(read(path))] == []

@@ -13,7 +13,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from plot_makers import pair_of, tracker_of
+from plot_makers import estimate_of, pair_of, tracker_of
 from sunveil.errors import ParameterError
 from sunveil.estimates import (
     Assumptions,
@@ -28,7 +28,7 @@ from sunveil.estimates import (
 from sunveil.estimates.flags_and_quality import FAIR_FLAGS, FLAG_MEANINGS, POOR_FLAGS, judge
 from sunveil.estimates.planes_and_intervals import ClockStep, DaylightSaving
 from sunveil.meters import Label
-from sunveil.site import Losses, Plane
+from sunveil.site import Plane
 
 STEPS = (ClockStep(datetime.date(2019, 10, 27), 0.0), ClockStep(datetime.date(2020, 1, 1), -90.0))
 
@@ -77,9 +77,8 @@ DICTIONARY = {
 
 @pytest.fixture
 def estimate() -> Estimate:
-    return Estimate.of(
-        system_id="roof",
-        plane=Plane(182.3456, 21.2345),
+    return estimate_of(
+        Plane(182.3456, 21.2345),
         dc_capacity_kw=5.4321987,
         azimuth_interval=Interval(179.001, 185.999),
         tilt_interval=Interval(19.994, 22.5),
@@ -89,7 +88,6 @@ def estimate() -> Estimate:
         clock=ClockFinding(60.0, Label.END, DaylightSaving.LEFT_IN, gain=0.1, steps=STEPS),
         agreement=0.654321,
         flags=(Flag.CLIPPING, Flag.CLOCK_REPAIRED),
-        assumptions=Assumptions(Losses(), 0.2, "perez-driesse", "clearsky", "default"),
         notes=("2% of the intervals have no reading.",),
     )
 

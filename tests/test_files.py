@@ -9,8 +9,8 @@ from sunveil._files import write_whole
 
 
 def test_text_and_bytes_are_written_as_they_are(tmp_path):
-    write_whole(tmp_path / "text", "ε = 1\r\n")
-    write_whole(tmp_path / "bytes", b"\x00\xff")
+    for name, content in (("text", "ε = 1\r\n"), ("bytes", b"\x00\xff")):
+        write_whole(tmp_path / name, content)
     assert (tmp_path / "text").read_bytes() == "ε = 1\r\n".encode()
     assert (tmp_path / "bytes").read_bytes() == b"\x00\xff"
     assert len(list(tmp_path.iterdir())) == 2

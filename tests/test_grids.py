@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from scipy.spatial.transform import Rotation
 
 from sunveil.errors import ParameterError
 from sunveil.grids import Cell, Grid, Places, as_placed, cell_of, plane_grid, product_grid
@@ -52,18 +53,14 @@ def test_a_grid_that_cannot_be_is_refused_by_name():
             Grid(np.array(azimuths), np.array(tilts))
 
 
+# At latitude and longitude zero, up is x, east is y, north is z.
+HERE = np.array([[0.0, 0.0, 1.0], [1.0, 0.0, 0.0], [0.0, 1.0, 0.0]])
+
+
 def rotation(latitude: float, longitude: float) -> np.ndarray:
     """Return what turns (east, north, up) at a place into the globe's own axes."""
-    lat, lon = np.radians([latitude, longitude])
-    around = np.array(
-        [[np.cos(lon), -np.sin(lon), 0.0], [np.sin(lon), np.cos(lon), 0.0], [0.0, 0.0, 1.0]]
-    )
-    # at latitude and longitude zero, up is x, east is y, north is z
-    here = np.array([[0.0, 0.0, 1.0], [1.0, 0.0, 0.0], [0.0, 1.0, 0.0]])
-    lifted = np.array(
-        [[np.cos(lat), 0.0, -np.sin(lat)], [0.0, 1.0, 0.0], [np.sin(lat), 0.0, np.cos(lat)]]
-    )
-    return around @ lifted @ here
+    turned = Rotation.from_euler("ZY", [longitude, -latitude], degrees=True)
+    return turned.as_matrix() @ HERE
 
 
 def point(azimuth: float, tilt: float) -> np.ndarray:

@@ -2,18 +2,26 @@
 
 from __future__ import annotations
 
+import math
+from collections.abc import Iterable, Sequence
 from enum import StrEnum
-from typing import get_args, get_type_hints
+from pathlib import Path
+from typing import TYPE_CHECKING, get_args, get_type_hints
 
 import numpy as np
+import pandas as pd
 import pytest
+from numpy.typing import NDArray
 
 import sunveil
-from sunveil._options import declared_options, fits
+from sunveil._options import checked, declared_options, fits
 from sunveil.errors import ParameterError
 from sunveil.estimates.inference_options import InferKeywords, InferOptions
 from sunveil.meters import MeterOptions
 from sunveil.meters.reading_options import MeterKeywords
+
+if TYPE_CHECKING:
+    from elsewhere import Ledger
 
 PAIRS = [(MeterOptions, MeterKeywords), (InferOptions, InferKeywords)]
 
@@ -38,6 +46,9 @@ def test_the_keywords_for_editors_are_the_declared_options(options, keywords):
         (InferOptions, {"albedo": "much"}, "albedo", "must be a number, and this text is not"),
         (InferOptions, {"albedo": np.nan}, "albedo", "must be between 0 and 1"),
         (InferOptions, {"clock": "mend"}, "clock", "must be one of repair, given, and 'mend'"),
+        (InferOptions, {"method": "magic"}, "method", "must be one of default, paper"),
+        (InferOptions, {"group": "decade"}, "group", "must be one of day, week"),
+        (InferOptions, {"search": "random"}, "search", "one of exhaustive, bayesopt"),
         (InferOptions, {"force": 1}, "force", "must be True or False"),
         (MeterOptions, {"power_unit": "horses"}, "power_unit", "must be one of auto, W, kW"),
         (MeterOptions, {"label": None}, "label", "must be one of auto, start, middle"),
@@ -87,3 +98,59 @@ def test_infer_takes_every_option_of_a_file(tmp_path):
         sunveil.infer(path, **place, **given)
     with pytest.raises(sunveil.TooLittleData):
         sunveil.infer(path, **place, **given, timezone="UTC", label="start")
+
+
+class Colour(StrEnum):
+    RED = "red"
+
+
+@checked
+def called(
+    amount: float = 0.0,
+    many: int = 1,
+    colour: Colour = Colour.RED,
+    array: NDArray[np.float64] | None = None,
+    names: Sequence[str] = (),
+    path: str | Path = "",
+    ledger: Ledger | None = None,
+    some: Iterable[int] = (),
+) -> tuple[object, ...]:
+    return amount, many, colour, array, names, path, ledger, some
+
+
+@pytest.mark.parametrize(
+    ("given", "message"),
+    [
+        ({"amount": "secret"}, "amount must be a number, and this text is not"),
+        ({"amount": math.nan}, "amount must be a number, and nan is not one"),
+        ({"amount": True}, "amount must be a number, and a bool is not"),
+        ({"many": 12345.5}, "many must be a whole number, and a float is not"),
+        ({"colour": "blue"}, "colour must be one of red, and this text is not"),
+        ({"array": np.array(["a"])}, "array must be a numpy array of numbers or None"),
+        ({"names": "abc"}, "names must be a list of entries that are each text, and this text"),
+        ({"names": [1]}, "names must be a list of entries that are each text, and a list is not"),
+        ({"path": "a\0b"}, "path must be a path whose names have at most 255 letters"),
+        ({"path": "x" * 300}, "path must be a path whose names have at most 255 letters"),
+        ({"ledger": 5}, "ledger must be a Ledger or None, and an int is not"),
+        ({"some": b"12"}, "some must be an Iterable"),
+    ],
+)
+def test_what_does_not_fit_is_told_by_its_type(given, message):
+    with pytest.raises(ParameterError) as refused:
+        called(**given)
+    assert str(refused.value).startswith(message)
+    assert "secret" not in str(refused.value)
+    assert "12345" not in str(refused.value)
+
+
+def test_what_fits_is_taken_as_what_is_asked_for():
+    many = called(many=np.int64(2**63 - 1))[1]
+    assert type(many) is int  # which does not wrap
+    assert many + 1 == 2**63
+    assert called(colour="red")[2] is Colour.RED
+    assert isinstance(called(array=pd.Series([1.0, 2.0]))[3], np.ndarray)
+    mine = type("Ledger", (), {})()  # known by its name, as to type checkers
+    assert called(ledger=mine)[6] is mine
+    assert list(called(some=iter([1, 2]))[7]) == [1, 2]  # not walked by the check
+    with pytest.raises(TypeError, match="unexpected keyword argument 'amuont'"):
+        called(amuont=1.0)

@@ -67,16 +67,13 @@ def figures_are_closed() -> Iterator[None]:
 
 def drawn(ax: Axes) -> Axes:
     """Draw the whole figure, so that whatever would warn does."""
-    figure = ax.get_figure(root=True)
-    assert figure is not None
-    figure.canvas.draw()
+    ax.get_figure(root=True).canvas.draw()
     return ax
 
 
 def private_marks(ax: Axes) -> int:
-    figure = ax.get_figure(root=True)
-    assert figure is not None
-    return sum("private: contains readings" in text.get_text() for text in figure.texts)
+    texts = ax.get_figure(root=True).texts
+    return sum("private: contains readings" in text.get_text() for text in texts)
 
 
 def seen(record: Record, weather: Weather, estimate: Estimate) -> SeenReadings:
@@ -105,9 +102,9 @@ def test_given_weather_replaces_the_clear_sky() -> None:
     dull = replace(
         clear, ghi=0.3 * clear.ghi, dni=0.0 * clear.dni, dhi=0.3 * clear.ghi, clear=False
     )
-    bright = plot_irradiance_by_azimuth(CHINO, "2016-07-15", azimuths=(180,))
-    grey = plot_irradiance_by_azimuth(CHINO, "2016-07-15", azimuths=(180,), weather=dull)
-    tops = [float(np.max(ax.get_lines()[0].get_ydata())) for ax in (bright, grey)]
+    asked = (CHINO, "2016-07-15")
+    axes = [plot_irradiance_by_azimuth(*asked, azimuths=(180,), weather=w) for w in (None, dull)]
+    tops = [float(np.max(ax.get_lines()[0].get_ydata())) for ax in axes]
     assert tops[1] == pytest.approx(0.3 * tops[0], rel=0.15)
 
 
@@ -212,15 +209,11 @@ def test_generation_and_load_of_a_net_meter_are_drawn_by_season() -> None:
 
 
 @pytest.mark.parametrize(
-    ("clock", "minutes"),
-    [
-        (ClockFinding(60.0, Label.START), 60),
-        (ClockFinding(0.0, Label.MIDDLE), 15),
-        (ClockFinding(-30.0, Label.START), -30),
-    ],
+    ("offset", "label", "minutes"),
+    [(60.0, Label.START, 60), (0.0, Label.MIDDLE, 15), (-30.0, Label.START, -30)],
 )
-def test_readings_are_drawn_on_the_repaired_clock(clock: ClockFinding, minutes: int) -> None:
-    record, weather = sunny()
+def test_readings_are_drawn_on_the_repaired_clock(offset, label, minutes) -> None:
+    (record, weather), clock = sunny(), ClockFinding(offset, label)
     shifted = replace(record, times=record.times + np.timedelta64(60 * minutes, "s"))
     right = seen(record, weather, estimate_of())
     repaired = seen(shifted, weather, estimate_of(clock=clock))
@@ -333,16 +326,15 @@ def test_a_trackers_model_turns_as_pvlib_turns_it() -> None:
     sun = sky_at(weather, record.middles).sun
     zenith = np.degrees(np.arccos(sun[:, 2]))
     azimuth = np.degrees(np.arctan2(sun[:, 0], sun[:, 1])) % 360.0
+    tracked = tracker_of(**FITTED)
     for backtrack in (True, False):
         turned = pvlib.tracking.singleaxis(
             zenith, azimuth, axis_azimuth=178.0, max_angle=55.0, backtrack=backtrack, gcr=0.38
         )
         angles = (np.nan_to_num(turned[f"surface_{name}"]) for name in ("azimuth", "tilt"))
         record, weather = with_power((normals(*angles)[None], 1.0))
-        estimate = tracker_of(**FITTED)
-        assert estimate.tracker is not None
-        estimate = estimate.replaced(tracker=replace(estimate.tracker, backtrack=backtrack))
-        data = seen_readings(record, SiteSkies.under(weather), estimate)
+        estimate = tracked.replaced(tracker=replace(tracked.tracker, backtrack=backtrack))
+        data = seen(record, weather, estimate)
         missed = np.abs(data.modelled - data.power) / CAPACITY
         assert np.median(missed) < 0.002
         # an interval at whose middle it turns back is not what its two instants are

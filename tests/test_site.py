@@ -109,16 +109,9 @@ def test_the_default_losses_are_their_parts_multiplied_and_given_ones_have_one_p
 
 MONTHS = pd.date_range("2019-01-01", periods=12, freq="MS", tz="UTC")
 # the corners of the maps, whole degrees, which lie between two rows, and some others
-PLACES = [
-    (90.0, 180.0),
-    (-90.0, -180.0),
-    (0.0, 0.0),
-    (40.0, -105.0),
-    (39.75, -105.25),
-    (-33.9, 151.2),
-    (27.988, 86.925),
-    *np.random.default_rng(3).uniform((-89.0, -179.0), (89.0, 179.0), (20, 2)).round(1).tolist(),
-]
+CORNERS = [(90.0, 180.0), (-90.0, -180.0), (0.0, 0.0), (40.0, -105.0), (39.75, -105.25)]
+SOME = np.random.default_rng(3).uniform((-89.0, -179.0), (89.0, 179.0), (20, 2)).round(1)
+PLACES = [*CORNERS, (-33.9, 151.2), (27.988, 86.925), *SOME.tolist()]
 
 
 @pytest.mark.parametrize(("latitude", "longitude"), PLACES)

@@ -30,11 +30,6 @@ def meters(tmp_path):
 
 
 @pytest.fixture
-def debug(monkeypatch):
-    monkeypatch.setenv("SUNVEIL_DEBUG", "1")
-
-
-@pytest.fixture
 def said(capsys):
     def run(*words):
         code = main([str(word) for word in words])
@@ -44,13 +39,20 @@ def said(capsys):
     return run
 
 
-def test_an_inference_keeps_the_cause_and_logs_where_it_was(monkeypatch, caplog):
+def test_an_inference_keeps_the_cause_and_logs_where_it_was(monkeypatch, caplog, tmp_path):
     monkeypatch.setattr("sunveil.inference.fleet_part.infer_block", broken)
     with pytest.raises(SunveilError, match="ArithmeticError") as failed:
         sunveil.infer(pd.Series(1.0, WEEK), latitude=39.7, longitude=-105.2, power_unit="kW")
     assert isinstance(failed.value.__cause__, ArithmeticError)
     assert SECRET not in str(failed.value) + caplog.text
     assert "ArithmeticError at broken:" in caplog.text
+    # a damaged workbook keeps its cause too
+    with zipfile.ZipFile(tmp_path / "a.xlsx", "w") as file:
+        file.writestr("[Content_Types].xml", "<Types/>")
+        file.writestr("xl/workbook.xml", SECRET)
+    with pytest.raises(SunveilError, match="xlsx") as failed:
+        sunveil.read_meters(tmp_path / "a.xlsx")
+    assert failed.value.__cause__ is not None
 
 
 @pytest.mark.parametrize("at", ["inference.fleet_part.infer_block", "meters.read_files.to_record"])
@@ -92,16 +94,8 @@ def test_a_command_that_breaks_says_so_in_a_sentence(monkeypatch, said, meters):
     assert text.splitlines()[-1].startswith("sunveil: unexpected ArithmeticError")
 
 
-def test_a_damaged_workbook_keeps_its_cause(tmp_path):
-    with zipfile.ZipFile(tmp_path / "a.xlsx", "w") as file:
-        file.writestr("[Content_Types].xml", "<Types/>")
-        file.writestr("xl/workbook.xml", SECRET)
-    with pytest.raises(SunveilError, match="xlsx") as failed:
-        sunveil.read_meters(tmp_path / "a.xlsx")
-    assert failed.value.__cause__ is not None
-
-
-def test_a_refusal_has_its_traceback_before_its_sentence(said, tmp_path, debug):
+def test_a_refusal_has_its_traceback_before_its_sentence(said, tmp_path, monkeypatch):
+    monkeypatch.setenv("SUNVEIL_DEBUG", "1")
     code, text = said("infer", tmp_path / "none.csv", *PLACE)
     assert code == 2
     assert "Traceback (most recent call last)" in text
@@ -133,13 +127,9 @@ def test_a_service_tells_its_log_alone_and_all_of_it_only_when_asked(monkeypatch
     from sunveil.service.health_and_metrics import JsonLines, TextLines, WithoutTraceback
 
     def logged(line):
-        told = []
-
-        class Kept(logging.Handler):
-            def emit(self, record):
-                told.append(line.format(record))
-
-        handler = Kept()
+        kept = []
+        handler = logging.Handler()
+        handler.emit = lambda record: kept.append(line.format(record))
         handler.addFilter(WithoutTraceback())
         log = logging.getLogger("sunveil.service")
         log.addHandler(handler)
@@ -149,7 +139,7 @@ def test_a_service_tells_its_log_alone_and_all_of_it_only_when_asked(monkeypatch
             problem = internal_problem(error)
         finally:
             log.removeHandler(handler)
-        return told[0], str(problem.to_dict())
+        return kept[0], str(problem.to_dict())
 
     for line in (TextLines(), JsonLines()):
         monkeypatch.delenv("SUNVEIL_DEBUG", raising=False)

@@ -39,12 +39,21 @@ def place(longitude: float) -> dict[str, float]:
     return {"latitude": 39.742, "longitude": longitude, "altitude": 1795.0}
 
 
-def table(path: Path, names, longitude: float, zone: str | None = None) -> Path:
-    """Write a table of systems at one place."""
-    rows = [f"{name},39.742,{longitude}" + (f",{zone}" if zone else "") for name in names]
+def table(path: Path, places: dict[str, float], zone: str | None = None) -> Path:
+    """Write a table of systems and their longitudes."""
+    rows = [f"{name},39.742,{each}" + (f",{zone}" if zone else "") for name, each in places.items()]
     head = "system_id,latitude,longitude" + (",timezone" if zone else "")
     path.write_text("\n".join([head, *rows]) + "\n")
     return path
+
+
+def frame_of(power: pd.Series, names) -> pd.DataFrame:
+    """Return the same readings for several systems."""
+    return pd.concat(
+        [pd.DataFrame({"system_id": name, "time": power.index, "power_kw": power.to_numpy()})
+         for name in names],
+        ignore_index=True,
+    )  # fmt: skip
 
 
 def csv(path: Path, power: pd.Series, stamp: str) -> Path:
@@ -86,9 +95,9 @@ def refusals(folder: Path) -> dict[str, str]:
 def test_a_clock_is_refused_more_than_three_hours_from_the_sun_of_its_place(
     tmp_path, clock, longitude, fits
 ):
-    systems = table(tmp_path / "s.csv", ["a"], longitude, clock)
+    systems = table(tmp_path / "s.csv", {"a": longitude}, clock)
     assert bool(len(read_systems(systems))) == fits
-    systems = table(tmp_path / "s.csv", ["a"], longitude)
+    systems = table(tmp_path / "s.csv", {"a": longitude})
     found = read_systems(systems, MeterOptions(timezone=clock))
     assert bool(len(found)) == fits
     if not fits:
@@ -145,42 +154,26 @@ def test_a_fleet_refuses_the_systems_whose_clock_is_not_their_place_s(power, tmp
     folder = tmp_path / "fleet"
     for name in ("far", "near"):
         csv(folder / f"{name}.csv", power, "%Y-%m-%dT%H:%M%z")
-    rows = ["system_id,latitude,longitude", f"far,39.742,{WRONG}", f"near,39.742,{RIGHT}"]
-    systems = tmp_path / "systems.csv"
-    systems.write_text("\n".join(rows) + "\n")
+    systems = table(tmp_path / "systems.csv", {"far": WRONG, "near": RIGHT})
     infer_fleet(folder, systems, tmp_path / "stamps")
     assert list(refusals(tmp_path / "stamps")) == ["far"]
     assert SAID in refusals(tmp_path / "stamps")["far"]
-    frames = [
-        pd.DataFrame({"system_id": name, "time": power.index, "power_kw": power.to_numpy()})
-        for name in ("far", "near")
-    ]
-    frame = pd.concat(frames, ignore_index=True)
+    frame = frame_of(power, ("far", "near"))
     naive = frame.assign(time=frame["time"].dt.tz_convert(ZONE).dt.tz_localize(None))
     naive.to_parquet(tmp_path / "naive.parquet", index=False)
     for number, zone in enumerate((ZONE, "UTC-06:00")):
-        settings = {"timezone": zone}
         out = tmp_path / f"declared{number}"
-        infer_fleet(tmp_path / "naive.parquet", systems, out, **settings)
+        infer_fleet(tmp_path / "naive.parquet", systems, out, timezone=zone)
         assert list(refusals(out)) == ["far"]
         assert SAID in refusals(out)["far"]
 
 
 def test_a_zone_that_a_file_of_several_systems_keeps_may_be_how_it_is_shown(power, tmp_path):
     """The mirrored place is refused; any other is taken as if its stamps were in UTC."""
-    names = {"near": RIGHT, "far": WRONG, "east": 10.0}
-    frames = [
-        pd.DataFrame({"system_id": name, "time": power.index, "power_kw": power.to_numpy()})
-        for name in names
-    ]
-    frame = pd.concat(frames, ignore_index=True)
-    frame.assign(time=frame["time"].dt.tz_convert(ZONE)).to_parquet(
-        tmp_path / "shown.parquet", index=False
-    )
-    rows = [f"{name},39.742,{longitude}" for name, longitude in names.items()]
-    systems = tmp_path / "systems.csv"
-    systems.write_text("\n".join(["system_id,latitude,longitude", *rows]) + "\n")
-    infer_fleet(tmp_path / "shown.parquet", systems, tmp_path / "out")
+    places, shown = {"near": RIGHT, "far": WRONG, "east": 10.0}, tmp_path / "shown.parquet"
+    frame = frame_of(power, places)
+    frame.assign(time=frame["time"].dt.tz_convert(ZONE)).to_parquet(shown, index=False)
+    infer_fleet(shown, table(tmp_path / "systems.csv", places), tmp_path / "out")
     found = refusals(tmp_path / "out")
     assert SAID in found["far"]
     # seven hours from where it says that it stands
@@ -220,18 +213,16 @@ def test_commands_refuse_it(command, whole, power, tmp_path, ledger, capsys):
     csv(tmp_path / "fleet" / "b.csv", power, "%Y-%m-%d %H:%M")
     given = [*command.split(), str(meters), "--timezone", ZONE]
     if whole:
-        systems = table(tmp_path / "systems.csv", ["a", "b"], WRONG)
+        systems = table(tmp_path / "systems.csv", {"a": WRONG, "b": WRONG})
         given += ["--systems", str(systems)]
+        written = "--out" if command == "infer" else "--refused"
+        given += [written, str(tmp_path / "refused.csv")]
     else:
         given += ["--latitude", "39.742", "--longitude", str(WRONG)]
     if command != "infer":
         given += ["--label", "start", "--protect", "days:1", "--epsilon", "1"]
     if command.startswith("publish"):
         given += ["--dataset", "homes", "--out", str(tmp_path / "rows")]
-    elif whole:
-        given += ["--out", str(tmp_path / "out")]
-    if whole:
-        given += ["--refused", str(tmp_path / "refused.csv")] if command != "infer" else []
     capsys.readouterr()
     assert main(given) == 2
     said = capsys.readouterr().err

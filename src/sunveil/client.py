@@ -229,19 +229,11 @@ class AnswerRefused(ServiceError):
 
 
 class ServiceUnreachable(ServiceError):
-    """A service that was not reached, so that nothing is known of what became of a question.
-
-    Parameters
-    ----------
-    message
-        What is wrong, and what to do.
-    key
-        The idempotency key of the question: asked again with it, it is charged once at most.
-    """
+    """A service that was not reached, so that nothing is known of what became of a question."""
 
     def __init__(self, message: str, *, key: str | None = None) -> None:
         super().__init__(message)
-        self.key = key
+        self.key = key  # of the question: asked again with it, it is charged once at most
 
 
 def error_of(status: int, problem: dict[str, Any]) -> SunveilError:

@@ -25,16 +25,13 @@ def said(folder):
     return out.getvalue()
 
 
-def test_the_last_lines_name_the_report_and_the_publication(said, folder):
+def test_a_report_and_a_publication_are_made_and_charged_to_a_ledger(said, folder):
     lines = said.splitlines()
     assert lines[-4] == f"Report: {folder / 'report.html'}"
     assert lines[-1] == f"Publication: {folder / 'publication'}"
     assert (folder / "report.html").stat().st_size > 1000
     made = {path.name for path in folder.iterdir() if not path.name.startswith("ledger.db.")}
     assert made == {"meters.csv", "report.html", "ledger.db", "publication"}
-
-
-def test_the_publication_is_charged_to_a_ledger(said, folder):
     promised = "Promised: differential privacy for any one day of any household with at most"
     assert promised in said
     assert "Published: 6 rows at ε = 1 each; 1 is left." in said
@@ -54,20 +51,13 @@ def test_the_same_demo_again_publishes_the_same_draw_at_no_cost(said, folder, su
     assert first == second
 
 
-def test_true_stands_beside_inferred(said):
+def test_true_stands_beside_inferred_and_systems_with_a_story_are_flagged(said):
     rows = [line for line in said.splitlines() if re.match(r"sim-\d+ ", line)]
-    assert len(rows) == 6
     off = [float(found) for row in rows for found in re.findall(r"kW \([^)]*\)  +([\d.]+)°", row)]
-    assert len(off) == 6
+    assert len(rows) == len(off) == 6
     assert max(off) < 8.0
-
-
-def test_the_systems_with_a_story_are_flagged(said):
-    rows = [line for line in said.splitlines() if re.match(r"sim-\d+ ", line)]
-    for row, flag in zip(
-        rows[3:], (Flag.TWO_PLANES, Flag.CLIPPING, Flag.CLOCK_REPAIRED), strict=True
-    ):
-        assert flag.value in row
+    flags = (Flag.TWO_PLANES, Flag.CLIPPING, Flag.CLOCK_REPAIRED)
+    assert all(flag.value in row for row, flag in zip(rows[3:], flags, strict=True))
 
 
 def test_the_command_for_the_same_by_hand_works(said, sunveil):

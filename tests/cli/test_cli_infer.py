@@ -9,7 +9,7 @@ import pytest
 
 from sunveil.errors import WeatherError
 from sunveil.site import Plane
-from sunveil.weather.sources import SiteWeather, merged
+from sunveil.weather.sources import SiteWeather
 
 KEYS = {
     "system_id",
@@ -126,28 +126,6 @@ def test_a_fast_clock_is_repaired_and_said_unless_it_is_given(
     assert angle(told, (180.0, 35.0)) > 5.0
 
 
-def test_the_options_of_the_meters_reach_the_reader(sunveil, three_roofs, tmp_path, planes, place):
-    power = three_roofs["west"].tz_convert("Etc/GMT+7")
-    power = power.set_axis(power.index + pd.Timedelta(hours=1))
-    rows = [f"roof;{when:%d/%m/%Y %H:%M};{-1000 * value:.2f}" for when, value in power.items()]
-    rows.insert(1, rows[0].rpartition(";")[0] + ";0.5")
-    path = tmp_path / "odd.csv"
-    path.write_text("\n".join(["who;when;what", *rows]) + "\n")
-    said = sunveil(
-        *("infer", path, *place, "--json"),
-        *("--time-column", "when", "--power-column", "what", "--system-column", "who"),
-        *("--time-format", "%d/%m/%Y %H:%M", "--timezone", "UTC-07:00", "--power-unit", "W"),
-        *("--clock", "given", "--label", "end", "--duplicates", "first", "--unit-switch", "ignore"),
-        "--negate",
-    )
-    assert said.code == 0, said.err
-    (told,) = json.loads(said.out)
-    assert told["system_id"] == "roof"
-    assert told["clock_label"] == "end"
-    assert angle(told, planes["west"]) < 3.0
-    assert told["dc_capacity_kw"] == pytest.approx(5.0, rel=0.06)
-
-
 @pytest.fixture(scope="module")
 def home(three_roofs, write_long, tmp_path_factory):
     """Return a file of one net meter, and its generation by the hour."""
@@ -233,7 +211,7 @@ def test_a_system_that_cannot_be_inferred_leaves_the_others(
     assert rows["short"][1:5] == ["unknown", "unknown", "unknown", "-"]
     assert "there are 2" in table.out
     assert table.err.count("\n") == 1
-    assert table.err.startswith("sunveil: left out short: ")
+    assert table.err.startswith("sunveil: skipped short: ")
     told = json.loads(sunveil("infer", path, *place, "--json").out)
     assert [each["system_id"] for each in told] == ["good", "short"]
     assert set(told[1]) == {"system_id", "error"}
@@ -283,7 +261,7 @@ def test_systems_of_which_none_can_be_inferred_are_all_unknown_and_one_alone_is_
     assert said.code == 0
     assert ["error" in each for each in json.loads(said.out)] == [True] * 3
     # one reason of three systems is one line
-    assert said.err.startswith("sunveil: left out 3 systems, east, south, west: there are 22")
+    assert said.err.startswith("sunveil: skipped 3 systems, east, south, west: there are 22")
     path = write_long(tmp_path / "one.csv", {"a": systems["south"]})
     alone = sunveil("infer", path, *place, "--json")
     assert (alone.code, alone.out, alone.err.count("\n")) == (2, "", 1)
@@ -327,8 +305,8 @@ def test_a_broken_file_of_a_system_that_others_have_is_no_second_row(
         ("south", False),
         ("west", True),
     ]
-    assert said.err.count("left out west: ") == 1
-    assert said.err.count("left out south: ") == 1
+    assert said.err.count("skipped west: ") == 1
+    assert said.err.count("skipped south: ") == 1
 
 
 def test_systems_of_different_years_share_one_command(
@@ -345,13 +323,6 @@ def test_systems_of_different_years_share_one_command(
 
 def span(start: str, end: str) -> tuple[pd.Timestamp, pd.Timestamp]:
     return pd.Timestamp(start, tz="UTC"), pd.Timestamp(end, tz="UTC")
-
-
-def test_spans_that_meet_are_joined_and_others_are_not():
-    early, inside = span("2012-01-01", "2012-06-01"), span("2012-02-01", "2012-03-01")
-    next_, late = span("2012-06-01", "2012-09-01"), span("2019-01-01", "2019-02-01")
-    assert merged([late, next_, inside, early]) == [span("2012-01-01", "2012-09-01"), late]
-    assert merged([]) == []
 
 
 def test_weather_of_one_site_is_loaded_once(golden_site, weather_file, tmp_path):

@@ -224,7 +224,7 @@ def test_a_fleet_is_released_system_by_system_and_who_is_left_out_is_counted(
     found = json.loads(out.read_text())
     assert [each["mechanism"] for each in found] == ["window"] * 3
     assert not any(name in out.read_text().replace('"', " ").split() for name in PLANES)
-    assert "left out: 1 no readings" in said.err
+    assert "skipped: 1 no readings" in said.err
     assert "NOTHING WAS RECORDED" in said.err
     assert refused.read_text().startswith("system_id,kind,reason\nghost,no readings,")
     assert refused.stat().st_mode & 0o077 == 0

@@ -3,6 +3,7 @@ from __future__ import annotations
 import json
 import stat
 
+UNITS = ("readings:1", "days:1", "system")
 FEW = ("--epsilon", "0.1", "--epsilon", "3", "--systems", "1")
 
 
@@ -13,14 +14,8 @@ def test_simulated_systems_give_public_curves(sunveil):
     assert told["private"] is False
     assert "Public" in said.err
     kinds = {(each["unit"], each["mechanism"]): each for each in told["curves"]}
-    assert set(kinds) == {
-        ("readings:1", "permute-and-flip"),
-        ("readings:1", "exponential"),
-        ("days:1", "permute-and-flip"),
-        ("days:1", "exponential"),
-        ("system", "window"),
-        ("readings:1", "paper"),
-    }
+    both = {(unit, by) for unit in UNITS[:2] for by in ("permute-and-flip", "exponential")}
+    assert set(kinds) == both | {("system", "window"), ("readings:1", "paper")}
     assert kinds["readings:1", "paper"]["guarantee"] == "conditional"
     assert kinds["readings:1", "paper"]["dc_capacity_percent"] is None
     assert kinds["readings:1", "permute-and-flip"]["surface_azimuth_degrees"][0] < 10.0
@@ -46,5 +41,5 @@ def test_readings_make_them_private_and_marked_so(sunveil, one_system, place, tm
 def test_a_table_names_every_unit(sunveil):
     said = sunveil("utility", *FEW)
     assert "Expected errors of a release, exact." in said.out
-    for unit in ("readings:1", "days:1", "system"):
+    for unit in UNITS:
         assert unit in said.out

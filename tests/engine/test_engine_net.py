@@ -321,7 +321,7 @@ def test_the_household_is_told(generation, prepared, point):
 def test_a_load_that_comes_every_day_is_no_cloud(generation, prepared, point):
     load = load_of(prepared)
     quiet = told(generation, load, prepared, point)
-    ten = quiet.lit & (quiet.cell % HOURS == 10)
+    ten = quiet.by_day & (quiet.cell % HOURS == 10)
     extra = 0.4 * generation[ten].max()
     hours = told(generation, load + extra * ten, prepared, point)
     assert np.mean((hours.load - quiet.load)[ten]) > 0.93 * extra
@@ -331,7 +331,7 @@ def test_a_load_that_comes_every_day_is_no_cloud(generation, prepared, point):
 def test_a_battery_that_holds_the_meter_hides_no_sun(generation, prepared, point):
     load, noise = load_of(prepared), np.random.default_rng(4).normal(0.0, 0.02, len(generation))
     quiet = told(generation, load, prepared, point)
-    morning = quiet.lit & np.isin(quiet.cell % HOURS, (9, 10)) & (generation > load)
+    morning = quiet.by_day & np.isin(quiet.cell % HOURS, (9, 10)) & (generation > load)
     held = np.where(morning, np.maximum(generation - np.abs(noise), load), load)
     hours = told(generation, held, prepared, point)
     share = hours.generation[morning].sum() / generation[morning].sum()
@@ -342,7 +342,7 @@ def test_exports_alone_leave_the_load_to_expectation(generation, prepared, point
     load, cells = load_of(prepared), cells_of(prepared)
     exports = np.maximum(generation - load, 0.0).astype(np.float32)
     hours = tell_apart(exports, prepared, cells, point)
-    hidden = hours.lit & (exports == 0.0)
+    hidden = hours.by_day & (exports == 0.0)
     # what was not seen is at least what was generated, by expectation, and more than that
     assert (hours.load[hidden] > hours.generation[hidden]).mean() > 0.95
     assert hours.load[hidden].mean() == pytest.approx(load[hidden].mean(), rel=0.35)
@@ -357,7 +357,7 @@ def test_nothing_is_told_where_nothing_was_read(generation, prepared, point):
     load[3000:5000] = np.nan
     hours = told(generation, load, prepared, point)
     assert np.isnan(hours.load[3000:5000]).all()
-    assert not (hours.lit | hours.said)[3000:5000].any()
+    assert not (hours.by_day | hours.said)[3000:5000].any()
     assert np.isfinite(household_of(hours, 0.4).mean_load_kw)
 
 

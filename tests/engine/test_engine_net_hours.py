@@ -11,7 +11,7 @@ from sunveil.engine.net_hours import HOUR_AT_MOST_ZERO as AT_MOST_ZERO
 from sunveil.engine.net_hours import HOUR_CLEARNESS as CLEARNESS
 from sunveil.engine.net_hours import HOUR_EXACT as EXACT
 from sunveil.engine.net_hours import HOUR_NIGHT as NIGHT
-from sunveil.engine.net_hours import LOAD, LOADS, LOW, SKIES, STATES, TOLD, emit, lay_loads, tell
+from sunveil.engine.net_hours import LOAD, LOADS, LOW, SKIES, STATES, SUMMARY, emit, lay_loads, tell
 from sunveil.engine.net_load import CELLS, load_cells, load_from, night_loads
 from sunveil.engine.net_model import chain
 from sunveil.estimates.planes_and_intervals import HOURS
@@ -101,7 +101,7 @@ def weighed():
     skies = np.full((1, SKIES, size), 1.0 / size)
     loads = np.array([[CENTRE], [CENTRE + 1.0]]), np.full((2, 1), WIDTH)
     load = np.zeros(many, dtype=np.int64), *loads, 0.0, -9.0
-    plain, sums, told = np.empty((many, STATES)), np.zeros((LOADS, 3, 1)), np.zeros((TOLD, many))
+    plain, sums, told = np.empty((many, STATES)), np.zeros((LOADS, 3, 1)), np.zeros((SUMMARY, many))
     lay_loads(READING, KIND, model, EDGES, zero, logs)
     sky = KIND, model, logs, skies, which, EDGES, load
     emit(READING, *sky, 0.1, 0.0, bins, plain)

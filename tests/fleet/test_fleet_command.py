@@ -92,7 +92,7 @@ def test_systems_that_are_refused_are_told_of(call, layouts, tmp_path):
     systems = write_systems(tmp_path / "s.csv", places)
     code, said, err = call(layouts["file"], "--systems", systems, "--out", tmp_path / "out")
     assert (code, said.startswith("Wrote 5 of 6 systems")) == (0, True)
-    assert "left out 1 systems" in err
+    assert "skipped 1 systems" in err
 
 
 def test_the_summary_counts_systems_by_quality_and_every_flag(

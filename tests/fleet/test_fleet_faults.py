@@ -291,7 +291,7 @@ def test_a_fleet_of_which_nobody_is_inferred_for_its_readings_has_only_unknown_r
     given = [tmp_path / "dark", "--systems", systems_file, "--out", tmp_path / "out"]
     code = main(["infer", *map(str, given)])
     assert code == 0
-    assert "left out 6 systems" in capsys.readouterr().err
+    assert "skipped 6 systems" in capsys.readouterr().err
     assert len(refusals_of(tmp_path / "out")) == 6
 
 

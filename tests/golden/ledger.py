@@ -84,9 +84,8 @@ def facts_of(facts: dict[str, Any]) -> Any:
 def _operation(ledger: Ledger, name: str, chosen: random.Random, number: int) -> tuple[str, Any]:
     question = _question(name, chosen)
     value = {"drawn": number}
-    kind = chosen.choice(
-        ["ask"] * 6 + ["charge and keep", "due", "share", "register", "withdraw", "other"]
-    )
+    others = ["charge and keep", "due", "share", "register", "withdraw", "other"]
+    kind = chosen.choice(["ask"] * 6 + others)
     if kind == "ask":
         words = f"ask {question.digest(name)[:12]}"
 
@@ -99,11 +98,8 @@ def _operation(ledger: Ledger, name: str, chosen: random.Random, number: int) ->
 
         def charge() -> Any:
             place = ledger.charge(name, question)
-            return [
-                place,
-                ledger.pending(name, question),
-                ledger.keep(name, question, place, value).value,
-            ]
+            pending = ledger.pending(name, question)
+            return [place, pending, ledger.keep(name, question, place, value).value]
 
         return kind, charge
     if kind == "due":

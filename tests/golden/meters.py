@@ -28,12 +28,9 @@ def record(folder: Path, texts: Rows) -> Rows:
         path = folder / made.file_name
         path.write_bytes(made.content)
         for cleaning in CLEANINGS:
-            declared = (
-                made.schema if cleaning == "each" and made.schema is not None else made.options
-            )
-            rows[f"{name} {cleaning}"] = _read(
-                f"{name} {cleaning}", path, texts, cleaning=cleaning, **declared
-            )
+            given = made.schema if cleaning == "each" and made.schema is not None else made.options
+            key = f"{name} {cleaning}"
+            rows[key] = _read(key, path, texts, cleaning=cleaning, **given)
         options = [f"--{key.replace('_', '-')}={value}" for key, value in made.options.items()]
         said = sunveil("schema", path, *options)
         proposed = yaml.safe_load(said.out) if said.code == 0 else None

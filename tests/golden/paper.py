@@ -17,6 +17,7 @@ from .seams import SearchSettings, fit_paper, scores_drawn_from, without_noise
 
 FLEET = ("--systems", 6, "--seed", 43, "--no-faults")
 SHOWN = 12  # candidates of each score, evenly over the grid
+READ = {"label": "start", "power_unit": "kW"}
 GROUPS = ("week", "month", "quarter")
 
 
@@ -29,18 +30,10 @@ def record(folder: Path, texts: Rows) -> Rows:
         rows |= _fits(place["system_id"], power, where)
         for search in ("exhaustive", "bayesopt"):
             group = GROUPS[number % 3]
-            found = sunveil.infer(
-                power,
-                **where,
-                label="start",
-                power_unit="kW",
-                method="paper",
-                search=search,
-                group=group,
-            )
-            rows[f"{place['system_id']} infer {search} by {group}"] = _plane(
-                found.plane, found.dc_capacity_kw
-            )
+            asked = {"method": "paper", "search": search, "group": group}
+            found = sunveil.infer(power, **where, **READ, **asked)
+            row = _plane(found.plane, found.dc_capacity_kw)
+            rows[f"{place['system_id']} infer {search} by {group}"] = row
         if number < 2:
             rows[f"{place['system_id']} release"] = _release(power, where)
     return rows
@@ -57,7 +50,7 @@ def _chosen(values: np.ndarray) -> list[Any]:
 
 def _fits(name: str, power: pd.Series, where: dict[str, Any]) -> Rows:
     site = sunveil.Site(where["latitude"], where["longitude"], where["altitude"])
-    own = from_pandas(power, label="start", power_unit="kW")
+    own = from_pandas(power, **READ)
     weather = sunveil.get_weather("clearsky", site, "2018-12-30", "2020-01-03")
     rows: Rows = {}
     for words, search in (("exhaustive", None), ("GP-UCB", SearchSettings(steps=60))):
@@ -71,23 +64,15 @@ def _fits(name: str, power: pd.Series, where: dict[str, Any]) -> Rows:
 
 def _release(power: pd.Series, where: dict[str, Any]) -> dict[str, Any]:
     with without_noise(), scores_drawn_from() as seen:
-        drawn = sunveil.release(
-            power,
-            protect="readings:1",
-            epsilon=2.0,
-            mechanism="paper",
-            **where,
-            label="start",
-            power_unit="kW",
-        )
+        asked = {"protect": "readings:1", "epsilon": 2.0, "mechanism": "paper"}
+        drawn = sunveil.release(power, **asked, **where, **READ)
     (facts,) = seen
+    chances = facts["chances"]
     return {
         "steps": facts["steps"],
         "sensitivity": significant(facts["sensitivity"], 6),
         "mean": _chosen(facts["mean"]),
-        "chances": [
-            significant(one, 4) for one in facts["chances"][:: len(facts["chances"]) // SHOWN]
-        ],
+        "chances": [significant(one, 4) for one in chances[:: len(chances) // SHOWN]],
         "drawn": [drawn.surface_azimuth, drawn.surface_tilt],
         "public": drawn.public,
         "guarantee": drawn.guarantee.to_dict(),

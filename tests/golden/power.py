@@ -56,18 +56,14 @@ def _power(folder: Path, name: str, source: Path, options: tuple[object, ...], t
     out = folder / f"{name} power"
     said = done("power", source, *DAY, *PLACE, *FEW, *options, "--out", out)
     texts[f"{name} said"] = without_paths(said.out, folder)
-    rows: Rows = {
-        f"{name} files": sorted(
-            str(each.relative_to(out)) for each in out.rglob("*") if each.is_file()
-        )
-    }
+    written = (each for each in out.rglob("*") if each.is_file())
+    rows: Rows = {f"{name} files": sorted(str(each.relative_to(out)) for each in written)}
     table = pd.read_csv(out / "power.csv")
     numbers = table.select_dtypes("number").columns
     for number, one in enumerate(table.to_dict("records")):
-        shown = {
+        rows[f"{name} {number:03d}"] = {
             key: significant(one[key], DIGITS) if key in numbers else str(one[key]) for key in one
         }
-        rows[f"{name} {number:03d}"] = shown
     facts = json.loads((out / "power.json").read_text())
     words = ("made", "notes")
     texts[f"{name} words"] = {key: facts[key] for key in words}

@@ -24,27 +24,13 @@ PROMISES = {
 }
 FEEDERS = ("F1", "F2", "F3")
 SYSTEMS = 200
+SHARES = ("--shares", "counts=1,totals=3,quantiles=1")
+EDGES = ("--capacity-edges", "0,5,50")
 FLEET: dict[str, tuple[object, ...]] = {
     "tables": ("--tables", "counts,planes,totals,quantiles"),
     "others": ("--tables", "sectors,tilts,capacities,mounts,totals", "--clip", 1, 20),
-    "feeders": (
-        "--key",
-        "feeder",
-        "--keys",
-        ",".join(FEEDERS),
-        "--shares",
-        "counts=1,totals=3,quantiles=1",
-    ),
-    "bins": (
-        "--sectors",
-        4,
-        "--tilt-edges",
-        "0,30,90",
-        "--capacity-edges",
-        "0,5,50",
-        "--edition",
-        "2027",
-    ),
+    "feeders": ("--key", "feeder", "--keys", ",".join(FEEDERS), *SHARES),
+    "bins": ("--sectors", 4, "--tilt-edges", "0,30,90", *EDGES, "--edition", "2027"),
 }
 PUBLIC = ("datapackage.json", "release-card.yaml", "README.md")
 
@@ -57,26 +43,14 @@ def record(folder: Path, texts: Rows) -> Rows:
         with Ledger(ledger, create=True) as made:
             for dataset in ("homes", "roofs"):
                 made.create_dataset(dataset, promised)
-        book = ("--ledger", ledger, "--dataset", "homes")
+        book = ("--ledger", ledger, "--dataset")
+        homes = (estimates, *book, "homes", "--epsilon", 2)
         for name, chosen in FLEET.items():
-            asked = ("fleet", estimates, *book, "--epsilon", 2, *chosen)
+            asked = ("fleet", *homes, *chosen)
             rows |= _asked(folder, f"{promise} fleet {name}", asked, texts)
-        rows |= _asked(
-            folder, f"{promise} synthetic", ("synthetic", estimates, *book, "--epsilon", 2), texts
-        )
+        rows |= _asked(folder, f"{promise} synthetic", ("synthetic", *homes), texts)
         systems = ("system", meters / "readings", "--systems", meters / "systems.parquet")
-        term = (
-            "--ledger",
-            ledger,
-            "--dataset",
-            "roofs",
-            "--protect",
-            "system",
-            "--epsilon",
-            12,
-            "--label",
-            "start",
-        )
+        term = (*book, "roofs", "--protect", "system", "--epsilon", 12, "--label", "start")
         for name, standing in (("rows", ()), ("standing", ("--standing",))):
             rows |= _asked(folder, f"{promise} {name}", (*systems, *term, *standing), texts)
         rows |= _entries(folder, promise, ledger)
@@ -153,7 +127,6 @@ def _entries(folder: Path, promise: str, ledger: Path) -> Rows:
             if "parameters" in facts or "question" in facts or "cost" in facts:
                 # what was drawn is in the tables, and its digest would be one of floats
                 kept = {k: v for k, v in facts.items() if k not in (*VARIABLE, "answer", "value")}
-                rows[f"{promise} {dataset['dataset']} {entry['place']:03d} {entry['kind']}"] = (
-                    plain(kept, 9)
-                )
+                key = f"{promise} {dataset['dataset']} {entry['place']:03d} {entry['kind']}"
+                rows[key] = plain(kept, 9)
     return rows

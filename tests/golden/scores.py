@@ -25,6 +25,8 @@ FLEETS: dict[str, tuple[object, ...]] = {
     "signed": ("--systems", 40, "--seed", 52, "--net", 1),
     "two columns": ("--systems", 40, "--seed", 53, "--net", 1, "--net-columns", "two"),
 }
+PUBLIC = ("--capacities", 1, 30, "--label", "start", "--epsilon", 2, "--json")
+ASKED: dict[str, Any] = {"epsilon": 2.0, "label": "start", "power_unit": "kW"}
 PROTECT = ("readings:1", "days:1", "system")
 SINGLE = 4
 
@@ -70,19 +72,10 @@ def _short(fleet: Path) -> Path:
 
 
 def _fleet(fleet: Path, name: str) -> Iterator[tuple[str, dict[str, Any]]]:
-    asked = ("--systems", fleet / "systems.parquet", "--capacities", 1, 30, "--label", "start")
+    asked = ("--systems", fleet / "systems.parquet", *PUBLIC)
     for protect in PROTECT:
         with without_noise(), scores_drawn_from() as seen:
-            said = done(
-                "release",
-                fleet / "readings",
-                *asked,
-                "--protect",
-                protect,
-                "--epsilon",
-                2,
-                "--json",
-            )
+            said = done("release", fleet / "readings", *asked, "--protect", protect)
         rows = said.json()
         for number, (row, facts) in enumerate(zip(rows, seen, strict=True)):
             # rows are in the order of their random ids, scores in that of draws
@@ -96,15 +89,7 @@ def _singles(fleet: Path, name: str, *, net: bool) -> Iterator[tuple[str, dict[s
         power = readings_of(fleet, place["system_id"])
         for protect in PROTECT:
             with without_noise(), scores_drawn_from() as seen:
-                drawn = sunveil.release(
-                    power,
-                    protect=protect,
-                    epsilon=2.0,
-                    **where,
-                    net=net,
-                    label="start",
-                    power_unit="kW",
-                )
+                drawn = sunveil.release(power, protect=protect, **where, net=net, **ASKED)
             key = f"{name} {place['system_id']} {protect} single"
             yield key, {**seen[0], "answer": _answer(drawn.to_dict())}
 
@@ -117,15 +102,11 @@ def _registers(fleet: Path) -> Iterator[tuple[str, dict[str, Any]]]:
         counts.to_csv(path, index_label="time")
         where = [f"--{key}={place[key]}" for key in ("latitude", "longitude", "altitude")]
         for protect in PROTECT:
-            asked = ("--protect", protect, "--epsilon", 2, "--register", "cumulative", "--json")
+            asked = ("--protect", protect, "--register", "cumulative")
             with without_noise(), scores_drawn_from() as seen:
-                said = done(
-                    "release", path, *where, *asked, "--label", "start", "--capacities", 1, 30
-                )
-            yield (
-                f"register {place['system_id']} {protect}",
-                {**seen[0], "answer": _answer(said.json())},
-            )
+                said = done("release", path, *where, *asked, *PUBLIC)
+            answer = _answer(said.json())
+            yield f"register {place['system_id']} {protect}", {**seen[0], "answer": answer}
 
 
 def _answer(row: Any) -> str:

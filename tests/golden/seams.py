@@ -23,19 +23,10 @@ from sunveil.privacy.mechanisms import Exponential
 from sunveil.privacy.two_level_window import Window
 
 __all__ = [
-    "ConcentratedGuarantee",
-    "Guarantee",
-    "Ledger",
-    "Promise",
-    "Question",
-    "SearchSettings",
-    "SunveilError",
-    "YearlySchedule",
-    "fit_paper",
-    "infer_fleet",
-    "scores_drawn_from",
+    "ConcentratedGuarantee", "Guarantee", "Ledger", "Promise", "Question", "SearchSettings",
+    "SunveilError", "YearlySchedule", "fit_paper", "infer_fleet", "scores_drawn_from",
     "without_noise",
-]
+]  # fmt: skip
 
 # Multiplied with the scale of a draw and added in turn: a change of scale changes the answer.
 NOISE = (0.62, -0.35, 1.27, -1.1, 0.08, 0.41, -0.77)
@@ -117,20 +108,12 @@ def scores_drawn_from() -> Iterator[list[dict[str, Any]]]:
         return {"place": list(placed.place), "axes": axes, "inside": window.inside}
 
     def mean(dpbo: Any, score: Any) -> dict[str, Any]:
-        chances = dpbo.probabilities(score)
-        return {
-            "mean": score.mean,
-            "steps": score.steps,
-            "sensitivity": dpbo.sensitivity(score),
-            "chances": chances,
-        }
+        facts = {"mean": score.mean, "steps": score.steps}
+        own = {"sensitivity": dpbo.sensitivity(score), "chances": dpbo.probabilities(score)}
+        return facts | own
 
+    drawn = {PermuteAndFlip: levels, Exponential: levels, Window: place, DPBO: mean}
     with ExitStack() as stack:
-        for mechanism, facts in (
-            (PermuteAndFlip, levels),
-            (Exponential, levels),
-            (Window, place),
-            (DPBO, mean),
-        ):
+        for mechanism, facts in drawn.items():
             stack.enter_context(seen(mechanism, facts))
         yield found

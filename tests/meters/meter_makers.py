@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 
 import numpy as np
@@ -38,6 +39,26 @@ def write_csv(
     cells = zip(power.index.strftime(stamp), power.tolist(), strict=True)
     rows = [f"{time},{'' if value != value else value}" for time, value in cells]
     path.write_text("\n".join([names, *rows]) + "\n", encoding="utf-8")
+    return path
+
+
+def write_table(table: pd.DataFrame, path: Path) -> Path:
+    """Write a table in the format that the ending says; only Parquet and Feather have zones."""
+    ending = path.suffix[1:]
+    zoned = table.select_dtypes("datetimetz").columns
+    if ending in ("parquet", "feather"):
+        getattr(table, f"to_{ending}")(path)
+    elif ending == "xlsx":
+        table.assign(**{name: table[name].dt.tz_localize(None) for name in zoned}).to_excel(
+            path, index=False
+        )
+    elif ending == "json":
+        rows = table.assign(**{name: table[name].astype(str) for name in zoned})
+        path.write_text(json.dumps(rows.to_dict("records")))
+    elif ending == "txt":
+        path.write_bytes(table.to_csv(index=False, sep="\t").encode("utf-16"))
+    else:
+        table.to_csv(path, index=False)
     return path
 
 

@@ -20,7 +20,7 @@ import pyarrow.parquet as pq
 import pytest
 from formats import feeds
 from formats.tables import zip_of
-from meter_makers import refusal, sunny
+from meter_makers import refusal, sunny, write_table
 
 from sunveil.meters import MeterOptions, Record, iter_systems
 from sunveil.meters.dataframes import systems_of_frame
@@ -557,18 +557,7 @@ def rows_file(path: Path, form: str, rewrite=None, *, ending: str = "csv") -> Pa
                 text = rewrite(place, stamp, text)
             for column, cell_text in zip(table, (name, text, str(value)), strict=True):
                 table[column].append(cell_text)
-    path = path.with_suffix(f".{ending}")
-    if ending == "csv":
-        pd.DataFrame(table).to_csv(path, index=False)
-    elif ending == "txt":
-        path.write_bytes(pd.DataFrame(table).to_csv(index=False, sep="\t").encode("utf-16"))
-    elif ending == "json":
-        path.write_text(json.dumps(pd.DataFrame(table).to_dict("records")))
-    elif ending == "xlsx":
-        pd.DataFrame(table).to_excel(path, index=False)
-    else:
-        pd.DataFrame(table).to_parquet(path, index=False)
-    return path
+    return write_table(pd.DataFrame(table), path.with_suffix(f".{ending}"))
 
 
 def once(text: str, *, spots=SPOTS):

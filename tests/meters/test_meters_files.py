@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import tempfile
 import unicodedata
 from pathlib import Path
@@ -12,7 +11,7 @@ import pandas as pd
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from meter_makers import FACTORS, sunny, write_csv
+from meter_makers import FACTORS, sunny, write_csv, write_table
 
 from sunveil.errors import MeterError
 from sunveil.meters import Label, MeterOptions, Record, from_pandas, iter_systems, read_meters
@@ -242,14 +241,7 @@ def test_one_system_is_one_however_its_name_is_written(tmp_path, ending):
     names = ["7", "7.0", " 7 "] if ending != "json" else [7, 7.0, "7"]
     times = pd.date_range("2024-06-01", periods=24, freq="h", tz="UTC")
     table = pd.DataFrame({"system_id": (names * 8), "time": times, "power_kw": range(24)})
-    path = tmp_path / f"meters.{ending}"
-    if ending == "csv":
-        table.to_csv(path, index=False)
-    elif ending == "json":
-        rows = table.assign(time=times.strftime("%Y-%m-%dT%H:%MZ")).to_dict("records")
-        path.write_text(json.dumps(rows))
-    else:
-        getattr(table, f"to_{ending}")(path)
+    write_table(table, tmp_path / f"meters.{ending}")
     found = read_one(tmp_path)
     assert (found.system_id, found.power_kw.tolist()) == ("7", list(map(float, range(24))))
 

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import json
-from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
 import pandas as pd
 import pytest
+from meter_makers import write_table
 
 from sunveil.cli import main
 from sunveil.errors import MeterError, SunveilError
@@ -26,16 +25,6 @@ EXPORT = [np.where(LOW, 0.0, SUN), np.where(LOW, SUN, 0.0)]
 IMPORT = [np.where(LOW, 0.0, 0.3), np.where(LOW, 0.2, 0.0)]
 NET = sum(EXPORT) - sum(IMPORT)
 NAMED = {"export_column": ["b kWh", "c kWh"], "import_column": ["d kWh", "e kWh"]}
-WRITERS: dict[str, Callable[[pd.DataFrame, Path], object]] = {
-    "csv": lambda table, path: table.to_csv(path, index=False),
-    "xlsx": lambda table, path: table.assign(time=table["time"].dt.tz_localize(None)).to_excel(
-        path, index=False
-    ),
-    "json": lambda table, path: path.write_text(
-        json.dumps(table.assign(time=table["time"].astype(str)).to_dict("records"))
-    ),
-    "parquet": lambda table, path: table.to_parquet(path),
-}
 
 
 def table(names: str, *columns: np.ndarray) -> pd.DataFrame:
@@ -49,9 +38,9 @@ def read(path: Path, **options: object) -> np.ndarray:
     return record.power_kw
 
 
-@pytest.mark.parametrize("kind", WRITERS)
+@pytest.mark.parametrize("kind", ["csv", "xlsx", "json", "parquet"])
 def test_columns_that_are_named_are_added_up_in_every_format(kind, tmp_path):
-    WRITERS[kind](table("b kWh, c kWh, d kWh, e kWh"), path := tmp_path / f"a.{kind}")
+    path = write_table(table("b kWh, c kWh, d kWh, e kWh"), tmp_path / f"a.{kind}")
     np.testing.assert_allclose(read(path, **NAMED), NET, atol=1e-9)
     joined = {name: " + ".join(each) for name, each in NAMED.items()}
     np.testing.assert_allclose(read(path, **joined), NET, atol=1e-9)

@@ -106,10 +106,7 @@ def neighbours(sensitivity: int = 1) -> list[tuple[Score, Score]]:
     """Return every way in which three levels can move."""
     moves = range(-sensitivity, sensitivity + 1)
     return [
-        (
-            score(30, 3, 0, sensitivity=sensitivity),
-            score(30 + a, 3 + b, c, sensitivity=sensitivity),
-        )
+        (score(30, 3, 0, sensitivity=sensitivity), score(30 + a, 3 + b, c, sensitivity=sensitivity))
         for a, b, c in itertools.product(moves, repeat=3)
     ]
 
@@ -157,13 +154,6 @@ def test_a_dropped_factor_of_two_and_an_understated_sensitivity_are_caught(mecha
         (score(*first.levels), score(*second.levels)) for first, second in neighbours(sensitivity=2)
     ]
     assert not audit_exact(mechanism(1.0), doubled).holds
-
-
-@pytest.mark.parametrize("epsilon", [0.1, 1.0, 8.0])
-def test_the_window_has_the_claimed_ratio_between_all_placements(epsilon):
-    found = audit_exact(best_window(epsilon, AXES), placements())
-    assert found.holds
-    assert found.share == pytest.approx(1.0, abs=1e-5)
 
 
 def test_a_window_that_is_cut_at_the_ends_is_caught():

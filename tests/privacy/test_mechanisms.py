@@ -17,6 +17,7 @@ from sunveil.privacy.mechanisms import (
     SLACK,
     Axis,
     Exponential,
+    LevelTable,
     Placement,
     permute_and_flip_logs,
 )
@@ -80,6 +81,7 @@ EPSILONS = st.sampled_from([1e-4, 0.1, 1.0, 4.0, 50.0])
 @given(levels=LEVELS, epsilon=EPSILONS, sensitivity=st.integers(1, 5))
 @example(levels=[0, 0, 0, 0, 0, 0], epsilon=1.0, sensitivity=1)
 @example(levels=[0, 0, -1, -1, -30, 0], epsilon=50.0, sensitivity=1)
+@example(levels=[0, -(2**40), 2**60, 2**60, 0, -(2**40)], epsilon=1e-4, sensitivity=2**50)
 def test_permute_and_flip_is_its_definition_over_all_orders(levels, epsilon, sensitivity):
     score = made(levels, sensitivity)
     coins = [float(coin) for coin in exact_coins(score, epsilon)]
@@ -290,6 +292,7 @@ def test_a_sensitivity_of_numpys_becomes_one_that_does_not_wrap():
 def test_scores_and_placements_hide_what_they_hold():
     score = Score(np.array([1234567, 7654321]), 4, Days(2), "docs/proofs/day-votes.md")
     assert len(score) == 2
+    assert repr(LevelTable.of(score.levels)) == "LevelTable(private)"
     assert repr(score) == "Score(2 candidates, sensitivity 4 for any 2 days, private)"
     placed = Placement((3, 2), AXES)
     assert placed.unit == System()

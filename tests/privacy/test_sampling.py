@@ -4,8 +4,6 @@ import math
 
 import numpy as np
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 from scipy.stats import chi2
 
 from sunveil.errors import ParameterError
@@ -34,29 +32,6 @@ ALLOWED = 2.0**-28
 def far(counts: object, expected: object) -> float:
     counts, expected = np.asarray(counts, dtype=float), np.asarray(expected, dtype=float)
     return float(((counts - expected) ** 2 / expected).sum())
-
-
-@given(st.lists(st.integers(-(2**62), 2**62), min_size=1, max_size=40))
-def test_a_table_counts_the_levels_that_occur(levels):
-    given_levels = np.array(levels, dtype=np.int64)
-    table = LevelTable.of(given_levels)
-    assert table.levels.tolist() == sorted(set(levels))
-    assert table.counts.tolist() == [levels.count(level) for level in sorted(set(levels))]
-    spread = table.spread(table.levels.astype(float), given_levels)
-    assert spread.tolist() == [float(level) for level in levels]
-
-
-def test_near_and_far_levels_are_counted_alike(monkeypatch):
-    levels = np.random.default_rng(1).integers(-50, 50, 300)
-    near = LevelTable.of(levels)
-    monkeypatch.setattr(mechanisms, "_COUNTABLE", 10)
-    sorted_ = LevelTable.of(levels)
-    np.testing.assert_array_equal(near.levels, sorted_.levels)
-    np.testing.assert_array_equal(near.counts, sorted_.counts)
-
-
-def test_a_table_hides_its_values():
-    assert repr(LevelTable.of(np.array([123456, 123456, 7]))) == "LevelTable(private)"
 
 
 def test_a_weighted_draw_follows_the_weights():

@@ -17,17 +17,12 @@ from sunveil.privacy.mechanism_audit import audit_exact
 from sunveil.releases import Choices
 from sunveil.releases.candidate_frame import ReleaseFrame, frame_of
 from sunveil.releases.release import release
-from sunveil.releases.release_choices import NetChoices
 from sunveil.releases.score_kernels import Capacities
 from sunveil.releases.scores import (
-    _clear_powers,
     _days,
-    base_weights,
     count_score,
-    levels_by_power,
     net_score,
     placement,
-    places,
     unit_score,
 )
 from sunveil.site import Site
@@ -68,11 +63,6 @@ def changed(frame: ReleaseFrame, net: pd.Series, days: set[int], value: float) -
     return read(net.where(~np.isin(solar - solar[0], list(days)), value))
 
 
-def model(frame: ReleaseFrame) -> NetChoices:
-    assert frame.choices.net is not None
-    return frame.choices.net
-
-
 def test_a_score_carries_its_unit_and_sensitivity(frame, record):
     for k in (1, 3):
         days, readings = net_score(frame, record, Days(k)), net_score(frame, record, Readings(k))
@@ -82,44 +72,6 @@ def test_a_score_carries_its_unit_and_sensitivity(frame, record):
     counts = replace(record, differenced=True)
     assert net_score(frame, counts, Days(1)).sensitivity == 3 * 12 * 32
     assert net_score(frame, counts, Readings(1)).sensitivity == 2 * 4 * 32
-
-
-def test_levels_are_a_plain_sum_of_each_days_distance_from_its_own_best(frame, record):
-    chosen = model(frame)
-    power = power_on(frame.time_grid, record)
-    table, place = levels_by_power(frame, power, chosen, by_day=True), places(frame, chosen)
-    capacities = len(frame.choices.capacities)
-    expected = np.zeros((len(place), capacities), dtype=np.int64)
-    for first, last in zip(frame.days, frame.days[1:], strict=False):
-        sums = np.zeros(expected.shape, dtype=np.int64)
-        for t in range(first, last):
-            for c in range(capacities):
-                sums[:, c] += table[t, place[:, t] + c]
-        expected += np.maximum(sums - sums.max() + 12 * 32, 0)
-    np.testing.assert_array_equal(net_score(frame, record, Days(1)).levels, expected.ravel())
-
-
-def test_a_reading_counts_by_the_chance_of_its_load(frame, record):
-    """Compare with sums over clearness and base that know no bins of loads."""
-    chosen, powers = model(frame), _clear_powers(frame, model(frame))
-    power = power_on(frame.time_grid, record)
-    power[frame.daylight.nonzero()[0][::7]] = 0.0
-    table = levels_by_power(frame, power, chosen, by_day=True)
-    weights = base_weights(frame, power, chosen, _days(frame))[_days(frame)[frame.daylight]]
-    clearness, chances = chosen.clearness(clear_sky=True)
-    bases = chosen.bases()[0]
-    fine = np.linspace(-10.0, 12.0, 4401)
-    tail = np.cumsum(chosen.load_density(fine - bases[:, None])[:, ::-1], axis=1)[:, ::-1] * 0.005
-    for t in range(0, len(table), 23):
-        y = power[frame.daylight][t]
-        load = clearness * powers[:, None] - y
-        logs = np.log(np.where(load > 0.0, load, 1.0))
-        dense = np.tensordot(weights[t], chosen.load_density(logs - bases[:, None, None]), 1)
-        told = np.where(load > 0.0, dense / np.exp(logs), 0.0) @ chances
-        if y == 0.0:
-            told = np.interp(np.log(np.maximum(load, 1e-4)), fine, weights[t] @ tail) @ chances
-        levels = 32 * np.log(np.maximum(told / told.max(), math.exp(-4.0)))
-        assert np.abs(levels - table[t, : len(powers)]).max() < 9.0
 
 
 @pytest.mark.parametrize("value", ANYTHING)

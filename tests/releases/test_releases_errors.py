@@ -34,31 +34,19 @@ def test_the_mean_and_what_nine_in_ten_stay_within():
     assert Law(np.array([2.0]), np.array([1.0])).spread.within == 2.0
 
 
-def test_pooled_laws_count_equally_whatever_their_totals():
-    pooled = Law.pooled(
-        [
-            Law(np.array([1.0]), np.array([10.0])),
-            Law(np.array([3.0, 5.0]), np.array([0.5, 0.5])),
-        ]
-    )
-    assert pooled.mean == pytest.approx((1.0 + 4.0) / 2.0)
+def test_pooled_laws_count_equally_whatever_their_totals_and_hide_what_they_were_made_of():
+    one = Law(np.array([123.456]), np.array([10.0]))
+    pooled = Law.pooled([one, Law(np.array([3.0, 5.0]), np.array([0.5, 0.5]))])
+    assert pooled.mean == pytest.approx((123.456 + 4.0) / 2.0)
+    assert "123" not in repr(one)
+    assert "123" not in repr(ErrorLaws(one, one, one))
 
 
-def test_a_law_hides_what_it_was_made_of():
-    law = Law(np.array([123.456]), np.array([1.0]))
-    assert "123" not in repr(law)
-    assert "123" not in repr(ErrorLaws(law, law, law))
-
-
-def test_azimuths_are_compared_the_short_way_round():
+def test_azimuths_are_compared_the_short_way_round_and_capacities_as_shares():
     found = azimuth_errors(np.array([0.0, 350.0, 170.0, 190.0]), Plane(10.0, 20.0))
     assert found.tolist() == [10.0, 20.0, 160.0, 180.0]
-
-
-def test_capacities_are_compared_as_shares():
-    assert capacity_errors(np.array([4.0, 5.0, 10.0]), 5.0).tolist() == pytest.approx(
-        [20.0, 0.0, 100.0]
-    )
+    shares = capacity_errors(np.array([4.0, 5.0, 10.0]), 5.0)
+    assert shares.tolist() == pytest.approx([20.0, 0.0, 100.0])
 
 
 def test_the_laws_of_a_frame_are_the_margins_of_its_candidates(frame):

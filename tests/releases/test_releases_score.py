@@ -25,7 +25,7 @@ ONCE = settings(max_examples=25, suppress_health_check=[HealthCheck.function_sco
 VALUES = st.sampled_from([0.0, 0.3, 2.0, 4.5, 1e6, 1e300])
 
 
-def test_scores_carry_their_unit_and_sensitivity(frame, record):
+def test_scores_carry_their_unit_which_chooses_them_and_their_sensitivity(frame, record):
     for k in (1, 3):
         readings, days = reading_score(frame, record, k), day_score(frame, record, k)
         assert (readings.unit, readings.sensitivity) == (Readings(k), k)
@@ -33,14 +33,10 @@ def test_scores_carry_their_unit_and_sensitivity(frame, record):
         assert readings.proof == "docs/proofs/agreement.md"
         assert days.proof == "docs/proofs/day-votes.md"
         assert len(readings) == len(days) == len(frame)
-
-
-def test_the_unit_chooses_the_score(frame, record):
-    one, other = unit_score(frame, record, Readings(2)), unit_score(frame, record, Days(5))
-    assert one.unit == Readings(2)
-    assert other.unit == Days(5)
-    np.testing.assert_array_equal(one.levels, reading_score(frame, record).levels)
-    np.testing.assert_array_equal(other.levels, day_score(frame, record).levels)
+        for score in (readings, days):
+            chosen = unit_score(frame, record, score.unit)
+            assert chosen.unit == score.unit
+            np.testing.assert_array_equal(chosen.levels, score.levels)
 
 
 @pytest.mark.parametrize("k", [0, -1, 1.5, True])
@@ -51,19 +47,18 @@ def test_a_number_below_one_is_refused(frame, record, k):
 
 
 @ONCE
-@given(replaced=st.dictionaries(st.integers(0, 1439), VALUES, min_size=1, max_size=5))
-def test_k_replaced_readings_move_a_level_by_at_most_k(frame, changed, record, replaced):
-    one, other = (reading_score(frame, each).levels for each in (record, changed(replaced)))
-    assert np.abs(one - other).max() <= len(replaced)
-
-
-@ONCE
-@given(missing=st.sets(st.integers(1, 1438), min_size=1, max_size=5))
-def test_k_missing_readings_move_a_level_by_at_most_k(frame, changed, record, missing):
+@given(
+    replaced=st.dictionaries(st.integers(0, 1439), VALUES, max_size=5),
+    missing=st.sets(st.integers(1, 1438), max_size=5),
+)
+def test_k_replaced_or_missing_readings_move_a_level_by_at_most_k(
+    frame, changed, record, replaced, missing
+):
     kept = np.ones(1440, dtype=bool)
     kept[list(missing)] = False
-    one, other = (reading_score(frame, each).levels for each in (record, changed(keep=kept)))
-    assert np.abs(one - other).max() <= len(missing)
+    one = reading_score(frame, record).levels
+    for other, k in ((changed(replaced), len(replaced)), (changed(keep=kept), len(missing))):
+        assert np.abs(one - reading_score(frame, other).levels).max() <= k
 
 
 @ONCE

@@ -29,24 +29,17 @@ def curves(systems) -> dict[tuple[str, str], Curve]:
     return {(c.unit, c.mechanism): c for c in utility_curves(systems, EPSILONS)}
 
 
-def test_more_privacy_costs_accuracy(curves):
+def test_more_privacy_costs_accuracy_and_the_papers_mechanism_alone_is_conditional(curves):
     for curve in curves.values():
         assert curve.azimuth[0] >= curve.azimuth[-1] - 0.5
         assert curve.tilt[0] >= curve.tilt[-1] - 0.5
-
-
-def test_a_reading_is_cheaper_to_protect_than_a_day_and_a_day_than_all(curves):
-    reading = curves["readings:1", "permute-and-flip"].azimuth[0]
-    day = curves["days:1", "permute-and-flip"].azimuth[0]
-    whole = curves["system", "window"].azimuth[0]
+    # a reading is cheaper to protect than a day, and a day than all
+    units = [("readings:1", "permute-and-flip"), ("days:1", "permute-and-flip")]
+    reading, day, whole = (curves[key].azimuth[0] for key in (*units, ("system", "window")))
     assert reading < day < whole
-
-
-def test_only_the_papers_mechanism_is_conditional_and_without_capacity(curves):
     odd = {name for name, curve in curves.items() if curve.kind == "conditional"}
-    assert odd == {("readings:1", "paper")}
-    alone = {name for name, curve in curves.items() if curve.capacity is None}
-    assert alone == odd
+    without_capacity = {name for name, curve in curves.items() if curve.capacity is None}
+    assert odd == without_capacity == {("readings:1", "paper")}
 
 
 def test_a_curve_is_the_mean_over_its_systems(systems, curves):
@@ -64,9 +57,6 @@ def test_simulated_systems_are_the_same_for_the_same_seed_and_share_a_frame(syst
     assert systems[0].frame is systems[1].frame
     other = simulated_systems(site, systems=1, seed=2, choices=choices)
     assert other[0].plane != systems[0].plane
-
-
-def test_known_systems_hide_their_readings(systems):
     assert repr(systems[0]) == "KnownSystem(private)"
 
 

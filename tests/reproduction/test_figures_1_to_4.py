@@ -172,20 +172,15 @@ def fleet():
     return simulate_homes(40, seed=3)
 
 
-def test_a_fleet_is_of_homes_spread_over_california(fleet):
+def test_a_fleet_is_of_homes_spread_over_california_and_its_statement_says_what_was_counted(fleet):
     assert len(fleet.capacity) == len(fleet.peak) == 40
     assert {fleet.city.count(place.name) for place in PLACES} == {8}
     for place in PLACES:
         assert 32.5 < place.site.latitude < 42.0
         assert -124.5 < place.site.longitude < -114.0
-    assert fleet.capacity.min() >= 1.0
-    assert fleet.capacity.max() <= LARGEST_HOME_KW
-    assert (fleet.low <= fleet.peak).all()
-    assert (fleet.peak <= fleet.high).all()
+    assert 1.0 <= fleet.capacity.min() <= fleet.capacity.max() <= LARGEST_HOME_KW
+    assert ((fleet.low <= fleet.peak) & (fleet.peak <= fleet.high)).all()
     assert (fleet.high < 1.1 * fleet.capacity).all()
-
-
-def test_the_statement_says_what_was_counted(fleet):
     said = capacity_statement(fleet)
     assert said.holds is True
     assert f"{fleet.rank_correlation:.2f}" in said.measured

@@ -8,30 +8,13 @@ import numpy as np
 import pytest
 from experiment_makers import LONG, SHORT, private_experiment, small_experiment
 
-from reproduction.answers import (
-    at_best,
-    at_chance,
-    expected_answer,
-    informative_range,
-)
-from reproduction.figure5ab import (
-    posterior_map,
-    regret_curves,
-    regret_growth,
-    sampled_hexagons,
-)
+from reproduction.answers import at_best, at_chance, expected_answer, informative_range
+from reproduction.figure5ab import posterior_map, regret_curves, regret_growth, sampled_hexagons
 from reproduction.figure5c import dp_draws
-from reproduction.figure6 import (
-    exact_curve,
-    privacy_tradeoff,
-)
+from reproduction.figure6 import exact_curve, privacy_tradeoff
 from reproduction.fleet_search import fleet_search
 from reproduction.hexagons import HEIGHT, WIDTH, hexagons
-from reproduction.readings5c import (
-    WORST,
-    readings_figure,
-    readings_of_5c,
-)
+from reproduction.readings5c import WORST, readings_figure, readings_of_5c
 from sunveil.paper import DPBO
 from sunveil.paper.dpbo import Bound
 from sunveil.paper.fit import paper_grid

@@ -113,18 +113,15 @@ def test_a_page_needs_nothing_but_itself(page):
     assert [link["href"] for link in page.all("a")] == FILES
 
 
-def test_every_figure_has_its_title_its_words_and_an_alternative(page):
-    assert [image["alt"] for image in page.all("img")] == [
-        f"Title of {name}. Words of {name}." for name in ("1a-one", "1b-two", "2-three")
-    ]
-    for name in ("1a-one", "1b-two", "2-three"):
+def test_every_figure_and_statement_stands_beside_its_words(page):
+    names = ("1a-one", "1b-two", "2-three")
+    images = page.all("img")
+    assert [image["alt"] for image in images] == [f"Title of {n}. Words of {n}." for n in names]
+    assert [image.get("class") for image in images] == [None, "broad", None]
+    for name in names:
         assert page.text.count(f"Title of {name} ") == 1
         assert page.text.count(f"Words of {name}.") == 1
     assert page.text.index("First part") < page.text.index("Second part")
-    assert [image.get("class") for image in page.all("img")] == [None, "broad", None]
-
-
-def test_statements_stand_next_to_what_was_measured(page):
     assert "The sky is blue 480 nm yes The moon is near" in page.text
     assert "km no it is far" in page.text
     assert "Grass grows nothing cannot be told nobody looked" in page.text

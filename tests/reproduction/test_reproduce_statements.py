@@ -9,12 +9,7 @@ import pandas as pd
 import pytest
 from experiment_makers import small_experiment
 
-from reproduction.conjectures import (
-    any_change,
-    clearest_days,
-    clearness_ranks,
-    light_and_power,
-)
+from reproduction.conjectures import any_change, clearest_days, clearness_ranks, light_and_power
 from reproduction.figure4 import HomeFleet
 from reproduction.figure6 import DELTAS, EPSILONS
 from reproduction.guarantees import changed_readings, guarantees, neighbour, widest_miss
@@ -132,8 +127,7 @@ def test_any_change_is_too_much_said_and_larger_turns_change_more():
 
 
 def test_ranks_count_the_clearer_days_of_a_group():
-    experiment = small_experiment()
-    ranks, sizes = clearness_ranks(experiment)
+    ranks, sizes = clearness_ranks(experiment := small_experiment())
     assert len(ranks) == len(experiment.score.days) == 12
     assert ((ranks >= 1) & (ranks <= sizes)).all()
     assert str(ranks.max()) in clearest_days(experiment).measured
@@ -150,15 +144,11 @@ def test_a_neighbour_differs_in_one_day_alone():
     assert np.abs(other(grid) - score(grid)).max() <= 1.0
 
 
-def test_a_score_that_the_posterior_knows_is_within_the_bound():
-    experiment = small_experiment()
-    scores = experiment.exhaustive.scores
-    worst = widest_miss(experiment.short, scores)
-    assert widest_miss(experiment.short, scores + 50.0) > worst
-
-
 def test_lemma_2_holds_with_room_and_the_theorem_is_not_proven():
     experiment = small_experiment()
+    scores = experiment.exhaustive.scores
+    # a score that the posterior knows is within the bound
+    assert widest_miss(experiment.short, scores + 50.0) > widest_miss(experiment.short, scores)
     near = changed_readings(experiment)
     assert 0.0 < near.moved < 21.0
     first, second, theorem = guarantees([experiment])

@@ -48,24 +48,38 @@ def serve(tmp_path: Path) -> Iterator[Callable[..., Running]]:
     """Return what starts services, which end with the test."""
     started: list[Running] = []
 
-    def start(folder: Path | None = None, **changes: Any) -> Running:
+    def one(folder: Path | None = None, **changes: Any) -> Running:
         started.append(running(quick_settings(folder or tmp_path / "data", **changes)))
         return started[-1]
 
-    yield start
+    yield one
     for each in started:
         each.stop()
 
 
 @pytest.fixture(scope="module")
-def shared(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Running]:
-    """Return a service for tests that leave its budget alone."""
+def start(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Callable[..., Running]]:
+    """Return what starts services that several tests of a file use."""
+    started: list[Running] = []
+
+    def one(**changes: Any) -> Running:
+        folder = tmp_path_factory.mktemp("service")
+        started.append(running(quick_settings(folder, **changes)))
+        return started[-1]
+
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("XDG_STATE_HOME", str(tmp_path_factory.mktemp("marks")))
-        found = running(quick_settings(tmp_path_factory.mktemp("service")))
-        add_dataset(found.service, epsilon=500.0)
-        yield found
-        found.stop()
+        yield one
+        for each in started:
+            each.stop()
+
+
+@pytest.fixture(scope="module")
+def shared(start: Callable[..., Running]) -> Running:
+    """Return a service for tests that leave its budget alone."""
+    found = start()
+    add_dataset(found.service, epsilon=500.0)
+    return found
 
 
 @pytest.fixture

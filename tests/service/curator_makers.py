@@ -2,16 +2,27 @@
 
 from __future__ import annotations
 
+import html
 import json
+import re
+import sys
 from pathlib import Path
+from typing import Any
 
 import duckdb
+import httpx
 import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+from service_makers import Running, csrf, post, wait_for
 
 from plot_makers import pair_of, tracker_of
 from sunveil.estimates.inference_options import InferOptions
 from sunveil.fleet.run_plan import run_settings
 from sunveil.meters import MeterOptions
+from sunveil.service.curator.inference import job_id, jobs_of
+from sunveil.service.store.datasets import Served, add_served, find_served
+from sunveil.simulate import simulate_fleet
 
 FLAGS = ("clipping", "low_agreement", "clock_repaired")
 
@@ -82,9 +93,6 @@ def _row(rng: np.random.Generator, number: int) -> dict[str, object]:
 
 def write_estimates(path: Path, rows: list[dict[str, object]]) -> None:
     """Write rows with all columns of a fleet's estimates, typed even where all are null."""
-    import pyarrow as pa
-    import pyarrow.parquet as pq
-
     samples = [pair_of(system_id="a").to_row(), tracker_of(system_id="b").to_row()]
     names = dict.fromkeys([*samples[0], *(name for row in rows for name in row)])
     full = [{**dict.fromkeys(names), **row} for row in (*rows, *samples)]
@@ -92,16 +100,11 @@ def write_estimates(path: Path, rows: list[dict[str, object]]) -> None:
 
 
 def write_rows(path: Path, rows: list[dict[str, object]]) -> None:
-    import pyarrow as pa
-    import pyarrow.parquet as pq
-
     pq.write_table(pa.Table.from_pylist(rows), path)
 
 
 def write_fleet(folder: Path, systems: int = 6, *, days: int = 70, seed: int = 3) -> None:
     """Write readings of a simulated fleet as Parquet in long form, and its table of systems."""
-    from sunveil.simulate import simulate_fleet
-
     folder.mkdir(parents=True, exist_ok=True)
     with duckdb.connect() as database:
         database.execute(
@@ -124,3 +127,70 @@ def write_fleet(folder: Path, systems: int = 6, *, days: int = 70, seed: int = 3
             )
         database.execute(f"COPY readings TO '{folder / 'readings.parquet'}' (FORMAT parquet)")
     (folder / "systems.csv").write_text("\n".join(lines) + "\n")
+
+
+SYSTEMS = b"system_id,latitude,longitude,feeder\na,40.0,-105.0,F1\nb,40.1,-105.1,F2\n"
+READINGS = b"system_id,time,power_kw\na,2024-06-01T12:00Z,1.25\n"
+PAGE = "/curator/datasets/roofs"
+
+
+def login(running: Running) -> httpx.Client:
+    """Return the browser of a service's curator; logging in is slow on purpose."""
+    if not hasattr(running, "browser"):
+        running.browser = running.curator()
+    return running.browser
+
+
+def upload(client: httpx.Client, *, title: str = "Roofs", token: str | None = None, **files: Any):
+    """Send the form that adds a dataset; anything else than files is another field."""
+    given = {"meters": ("readings.csv", READINGS), "systems": ("systems.csv", SYSTEMS), **files}
+    fields = {"csrf": csrf(client, "/curator/add") if token is None else token, "title": title}
+    fields |= {name: each for name, each in given.items() if isinstance(each, str)}
+    sent = {name: each for name, each in given.items() if not isinstance(each, str)}
+    return client.post("/curator/add/upload", data=fields, files=sent)
+
+
+def served_of(running: Running, name: str = "roofs") -> Served:
+    with running.service.store.reading() as connection:
+        return find_served(connection, name)
+
+
+def inferred(running: Running, name: str = "roofs", **options: Any) -> Path:
+    """Add a dataset, and what an inference that has ended leaves."""
+    folder = running.service.settings.datasets / name
+    folder.mkdir()
+    (folder / "systems.csv").write_bytes(SYSTEMS)
+    write_results(folder / "inferred", **options)
+    extra = {"systems_table": "systems.csv", "listed": 2}
+    with running.service.store.changing() as connection:
+        add_served(connection, Served(name, "Roofs", name, meters="meters", extra=extra))
+    ended(running, name)
+    return folder
+
+
+def ended(running: Running, name: str = "roofs", script: str = "") -> None:
+    """Run a script as a dataset's inference, to its end."""
+    jobs = jobs_of(running.service)
+    jobs.start(job_id(name), [sys.executable, "-c", script], kind="infer", about=name)
+    wait_for(lambda: jobs.get(job_id(name)).state.over)
+
+
+def text_of(answer: httpx.Response) -> str:
+    words = re.sub(r"<script.*?</script>|<[^>]+>", " ", answer.text, flags=re.DOTALL)
+    return " ".join(html.unescape(words).split())
+
+
+def rows_of(answer: httpx.Response) -> list[str]:
+    """Return the systems that a page lists."""
+    return re.findall(r'<th scope="row">(?:<a[^>]*>)?(\w+)', answer.text)
+
+
+def make_promise(client: httpx.Client, name: str = "roofs", **changes: str) -> httpx.Response:
+    fields = {"protect": "system", "k": "1", "epsilon": "2", "delta": "0", "sure": "yes", **changes}
+    return post(client, f"/curator/datasets/{name}/promise", **fields)
+
+
+def alert_of(answer: httpx.Response) -> str:
+    """Return what a page says is wrong, in small letters."""
+    found = re.findall(r'role="alert"[^>]*>(.*?)</p>', answer.text, re.DOTALL)
+    return html.unescape(re.sub("<[^>]+>", "", " ".join(found))).lower()

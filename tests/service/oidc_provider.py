@@ -36,11 +36,7 @@ def provider(port: str, address: str):
             "SECRET_KEY": "only for tests",
             "SERVER_NAME": f"localhost:{port}",
             "PREFERRED_URL_SCHEME": "http",
-            "CANAILLE": {
-                "DATABASE": "memory",
-                "LOGGING": {"version": 1},
-                "CAPTCHA_ENABLED": False,
-            },
+            "CANAILLE": {"DATABASE": "memory", "LOGGING": {"version": 1}, "CAPTCHA_ENABLED": False},
             "CANAILLE_OIDC": {},
         }
     )

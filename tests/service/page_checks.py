@@ -1,8 +1,4 @@
-"""Checks in a real browser that any page must pass: names, contrast, width, no strangers.
-
-Each function takes a playwright page and raises AssertionError with what is wrong, so that a test
-of either side of the service calls :func:`check_page` wherever it comes by.
-"""
+"""Checks in a real browser that any page must pass: names, contrast, width, no strangers."""
 
 from __future__ import annotations
 
@@ -23,15 +19,7 @@ CHECKS = ("names", "contrast", "width", "sizes")
 
 
 class Watch:
-    """What a browser's context asked for and complained of, from when it is made.
-
-    Parameters
-    ----------
-    context
-        A playwright browser context.
-    address
-        Where the service is; a request to any other host is a stranger's.
-    """
+    """What a browser's context asked for of other hosts, and complained of, since it was made."""
 
     def __init__(self, context: Any, address: str) -> None:
         self._host = urlsplit(address).netloc

@@ -11,10 +11,13 @@ import sys
 import threading
 import time
 import urllib.request
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from html import unescape
 from itertools import count
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import httpx
@@ -25,6 +28,7 @@ from fastapi import FastAPI
 from sunveil.ledger import Promise
 from sunveil.privacy import System
 from sunveil.privacy.guarantees import Unit
+from sunveil.publish import fleet_tables
 from sunveil.service.app import bind, create_app, server_of
 from sunveil.service.context import Service
 from sunveil.service.settings import Rates, ServiceSettings
@@ -102,13 +106,11 @@ def add_dataset(
 
 
 def new_token(service: Service, analyst: str = "ann") -> str:
-    """Return a token of an analyst."""
     with service.store.changing() as connection:
         return issue_token(connection, analyst).text
 
 
 def new_curator(service: Service, name: str = "cora") -> None:
-    """Make a curator's account."""
     with service.store.changing() as connection:
         set_password(connection, name, PASSWORD)
 
@@ -120,14 +122,6 @@ def key() -> dict[str, str]:
 
 @dataclass
 class Running:
-    """A service that listens.
-
-    Parameters
-    ----------
-    app
-        The application.
-    """
-
     app: FastAPI
     server: uvicorn.Server = field(init=False)
     thread: threading.Thread = field(init=False)
@@ -169,7 +163,6 @@ class Running:
         return made
 
     def api(self, analyst: str = "ann") -> httpx.Client:
-        """Return a client with a new token of an analyst."""
         return self.client(new_token(self.service, analyst))
 
     def analyst(self, name: str = "ann") -> httpx.Client:
@@ -189,7 +182,6 @@ class Running:
 
 
 def csrf(client: httpx.Client, path: str) -> str:
-    """Return the token of a form on a page."""
     return re.search(r'name="csrf" value="([0-9a-f]+)"', client.get(path).text)[1]
 
 
@@ -207,21 +199,53 @@ def ask_confirmed(browser: httpx.Client, path: str, **fields: str) -> int:
     return browser.post(path, data={name: unescape(text) for name, text in found}).status_code
 
 
+def token_in(text: str) -> str:
+    return re.search(r"sv_[0-9a-f]{16}_[\w-]{43}", text)[0]
+
+
+def wait_for(happened: Callable[[], object], seconds: float = 120.0) -> None:
+    last = time.monotonic() + seconds
+    while not happened():
+        assert time.monotonic() < last, "it never happened"
+        time.sleep(0.01)
+
+
 def running(settings: ServiceSettings) -> Running:
-    """Return a new service that listens."""
     return Running(create_app(settings)).start()
 
 
-class KillableService:
-    """Services in processes of their own over one folder, which can be killed.
+class Killed(BaseException):
+    """What ends a request without a word."""
 
-    Parameters
-    ----------
-    folder
-        Their data.
-    pad
-        The time that answers take. [s]
-    """
+
+def raises(error: BaseException) -> Callable[..., None]:
+    """Return what raises an error whatever it is given."""
+
+    def fail(*_: Any, **__: Any) -> None:
+        raise error
+
+    return fail
+
+
+@contextmanager
+def held_draw(patch: Any, after: Callable[[], object] = lambda: None) -> Iterator[SimpleNamespace]:
+    """Hold draws until they may go on, and then do something."""
+    held = SimpleNamespace(drawing=threading.Event(), go_on=threading.Event(), drawn=[])
+    real = fleet_tables.fleet_tables
+
+    def draw(*args: Any, **options: Any) -> Any:
+        held.drawn.append(1)
+        held.drawing.set()
+        assert held.go_on.wait(60.0)
+        after()
+        return real(*args, **options)
+
+    patch.setattr(fleet_tables, "fleet_tables", draw)
+    yield held
+
+
+class KillableService:
+    """Services in processes of their own over one folder, which can be killed."""
 
     def __init__(self, folder: Path, *, pad: float = PAD) -> None:
         with socket.socket() as free:
@@ -257,7 +281,6 @@ class KillableService:
         raise AssertionError("the service did not come back")
 
     def kill(self) -> None:
-        """Kill the service that runs."""
         self._tell("kill")
 
     def _tell(self, word: str) -> None:

@@ -13,46 +13,41 @@ from service_makers import (
     new_curator,
     new_token,
     post,
-    quick_settings,
+    token_in,
 )
-from service_makers import running as start
 from sqlalchemy import select, update
 
 from sunveil.ledger.hash_chain import actor_of
 from sunveil.service.page_rendering import browser_name
-from sunveil.service.store.accounts import (
-    SIGN_IN,
-    account_named,
-    add_account,
-    change_role,
-    disable_account,
-    enable_account,
-    issue_token,
-    new_link,
-    set_account_password,
-)
+from sunveil.service.passwords_and_tokens import read_token
+from sunveil.service.store import accounts
 from sunveil.service.store.database import Link, Session, TokenRow
 
+WINDOWS = "Mozilla/5.0 (Windows NT 10.0; Win64; x64) AppleWebKit/537.36 (KHTML, like Gecko)"
+IPHONE = "Mozilla/5.0 (iPhone; CPU iPhone OS 18_0 like Mac OS X) AppleWebKit/605.1.15 Version/18.0"
+BROWSERS = {
+    "Mozilla/5.0 (X11; Linux x86_64; rv:140.0) Gecko/20100101 Firefox/140.0": "Firefox on Linux",
+    f"{WINDOWS} Chrome/141.0.0.0 Safari/537.36 Edg/141.0.0.0": "Edge on Windows",
+    f"{IPHONE} Mobile/15E148 Safari/604.1": "Safari on iPhone",
+    "curl/8.5.0": "curl/8.5.0",
+    "": "a program without a name",
+}
 pytestmark = pytest.mark.usefixtures("quick_hashes")
 NEW = "another sentence with many odd words"
 
 
 @pytest.fixture(scope="module")
-def running(tmp_path_factory):
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setenv("XDG_STATE_HOME", str(tmp_path_factory.mktemp("marks")))
-        found = start(quick_settings(tmp_path_factory.mktemp("accounts")))
-        add_dataset(found.service, epsilon=50.0, shares={"ann": 5.0})
-        new_curator(found.service, "always there")
-        yield found
-        found.stop()
+def running(start):
+    found = start()
+    add_dataset(found.service, epsilon=50.0, shares={"ann": 5.0})
+    new_curator(found.service, "always there")
+    return found
 
 
 def add(running, name, role, **more):
-    """Make a local account with a password, and return it."""
     with running.service.store.changing() as connection:
-        account = add_account(connection, name, role=role, **more)
-        set_account_password(connection, account, PASSWORD)
+        account = accounts.add_account(connection, name, role=role, **more)
+        accounts.set_account_password(connection, account, PASSWORD)
         return account
 
 
@@ -65,7 +60,7 @@ def log_in(running, name, password=PASSWORD, side="curator"):
 
 def account_id(running, name):
     with running.service.store.reading() as connection:
-        return account_named(connection, name).id
+        return accounts.account_named(connection, name).id
 
 
 # -- roles
@@ -157,21 +152,11 @@ def test_a_reset_link_ends_sessions_and_the_link_before_it(running):
     assert log_in(running, "rolf").answer.status_code == 403
 
 
-def test_a_link_expires(running):
-    add(running, "late", "auditor")
-    with running.service.store.changing() as connection:
-        secret = new_link(connection, account_named(connection, "late").id)
-    assert running.client().get(f"/links/{secret}").status_code == 200
-    with running.service.store.changing() as connection:
-        connection.execute(update(Link).values(expires=int(time.time()) - 1))
-    assert running.client().get(f"/links/{secret}").status_code == 404
-
-
 def test_a_disabled_account_is_out_at_once_with_its_tokens_until_it_is_enabled(running):
     account = add(running, "ivy", "analyst", analyst="ivy")
     page = log_in(running, "ivy", side="analyst")
     with running.service.store.changing() as connection:
-        token = issue_token(connection, "ivy", account_id=account.id).text
+        token = accounts.issue_token(connection, "ivy", account_id=account.id).text
     api = running.client(token)
     assert api.get("/me").json()["analyst"] == "ivy"
     curator = running.curator("carl")
@@ -205,27 +190,6 @@ def test_another_role_ends_sessions_and_nobody_changes_their_own(running):
     assert unknown.status_code == 400
 
 
-def test_the_last_curator_stays(serve):
-    alone = serve()
-    new_curator(alone.service, "cora")
-    store = alone.service.store
-    with store.changing() as connection:
-        invited = add_account(connection, "invited", role="curator")
-        cora = account_named(connection, "cora")
-        for change in (
-            lambda: disable_account(connection, cora),
-            lambda: change_role(connection, cora, role="auditor"),
-        ):
-            with pytest.raises(ValueError, match="last curator"):
-                change()
-        set_account_password(connection, invited, NEW)
-        disable_account(connection, cora)
-        with pytest.raises(ValueError, match="last curator"):
-            disable_account(connection, account_named(connection, "invited"))
-        enable_account(connection, account_named(connection, "cora"))
-        disable_account(connection, account_named(connection, "invited"))
-
-
 # -- your account
 
 
@@ -246,57 +210,6 @@ def test_a_new_password_needs_the_old_one_and_ends_all_other_sessions(running):
     assert log_in(running, "petra", NEW).answer.status_code == 303
 
 
-def test_sessions_are_listed_and_ended(running):
-    add(running, "quinn", "auditor")
-    here, *others = (log_in(running, "quinn") for _ in range(3))
-    page = "/curator/account"
-    assert here.get(page).text.count("<li><span>python-httpx/") == 3
-    post(here, f"{page}/sessions/end-others", page=page)
-    assert "2 other sessions have ended" in here.get(page).text
-    assert [each.get(page).status_code for each in (here, *others)] == [200, 303, 303]
-    other = log_in(running, "quinn")
-    assert post(here, f"{page}/sessions/end-all", page=page).status_code == 303
-    assert [each.get(page).status_code for each in (here, other)] == [303, 303]
-
-
-def test_a_session_ends_when_nobody_uses_it_or_it_is_too_old(running):
-    add(running, "ulla", "auditor")
-    mine = Session.account_id == account_id(running, "ulla")
-    idle = 60 * running.service.settings.idle_minutes
-    for values in (
-        {"seen": int(time.time() - idle - 5)},
-        {"expires": int(time.time()) - 5},
-    ):
-        page = log_in(running, "ulla")
-        assert page.get("/curator/account").status_code == 200
-        with running.service.store.changing() as connection:
-            connection.execute(update(Session).where(mine).values(values))
-        assert page.get("/curator/account").status_code == 303
-
-
-def test_using_a_session_keeps_it(running):
-    add(running, "vera", "auditor")
-    page = log_in(running, "vera")
-    mine = Session.account_id == account_id(running, "vera")
-    with running.service.store.changing() as connection:
-        connection.execute(update(Session).where(mine).values(seen=int(time.time()) - 3600))
-    assert page.get("/curator/account").status_code == 200
-    with running.service.store.reading() as connection:
-        seen = connection.scalar(select(Session.seen).where(mine))
-    assert seen > time.time() - 60
-
-
-def test_a_break_glass_link_signs_in_once(running):
-    add(running, "glass", "curator")
-    with running.service.store.changing() as connection:
-        secret = new_link(connection, account_named(connection, "glass").id, SIGN_IN)
-    client = running.client()
-    assert "without a password" in client.get(f"/links/{secret}").text
-    assert post(client, f"/links/{secret}").headers["location"] == "/curator"
-    assert client.get("/curator").status_code == 200
-    assert running.client().get(f"/links/{secret}").status_code == 404
-
-
 # -- tokens
 
 
@@ -306,7 +219,7 @@ def test_an_analyst_issues_and_revokes_tokens_up_to_the_accounts_scope(running):
     page, path = log_in(running, "tess", side="analyst"), "/analyst/account"
     fields = {"scope": "ask", "days": "30", "label": "notebook"}
     made = post(page, f"{path}/tokens", page=path, **fields)
-    token = re.search(r"sv_[0-9a-f]{16}_[\w-]{43}", made.text)[0]
+    token = token_in(made.text)
     api = running.client(token)
     assert api.post("/datasets/roofs/plans", json={"kind": "totals", "epsilon": 0.1}).is_success
     assert "notebook" in page.get(path).text
@@ -324,7 +237,7 @@ def test_an_analyst_issues_and_revokes_tokens_up_to_the_accounts_scope(running):
 
 def test_a_token_that_reads_neither_plans_nor_asks(running):
     with running.service.store.changing() as connection:
-        token = issue_token(connection, "ann", scope="read").text
+        token = accounts.issue_token(connection, "ann", scope="read").text
     api, question = running.client(token), {"kind": "totals", "epsilon": 0.1}
     assert api.get("/datasets/roofs/releases").status_code == 200
     before = running.service.ledger.dataset("roofs").spent
@@ -342,7 +255,7 @@ def test_a_token_that_reads_neither_plans_nor_asks(running):
 
 def test_a_token_expires_also_in_memory_with_the_sessions_it_opened(running, monkeypatch):
     with running.service.store.changing() as connection:
-        token = issue_token(connection, "ann", days=1)
+        token = accounts.issue_token(connection, "ann", days=1)
     api, page = running.client(token.text), running.client()
     post(page, "/analyst/login", token=token.text)
     assert api.get("/me").status_code == page.get("/analyst").status_code == 200
@@ -359,48 +272,7 @@ def test_a_token_expires_also_in_memory_with_the_sessions_it_opened(running, mon
     assert "This token expired on" in refused.text
 
 
-def test_curators_choose_scope_and_time_of_tokens(running):
-    page = running.curator("carl")
-    fields = {"analyst": "ann", "days": "7", "scope": "read"}
-    made = post(page, "/curator/analysts/token", page="/curator/analysts", **fields)
-    assert "valid for 7 days" in made.text
-    token_id = re.search(r"sv_([0-9a-f]{16})_", made.text)[1]
-    with running.service.store.changing() as connection:
-        row = connection.get(TokenRow, token_id)
-        assert (row.scope, row.account) == ("read", None)
-        assert 6.9 < (row.expires - time.time()) / 86_400 <= 7
-    for days in ("0", "400", "x"):
-        fields["days"] = days
-        answer = post(page, "/curator/analysts/token", page="/curator/analysts", **fields)
-        assert answer.status_code in (400, 422)
-
-
 # -- lists of sessions
-
-
-@pytest.mark.parametrize(
-    ("agent", "name"),
-    [
-        (
-            "Mozilla/5.0 (X11; Linux x86_64; rv:140.0) Gecko/20100101 Firefox/140.0",
-            "Firefox on Linux",
-        ),
-        (
-            "Mozilla/5.0 (Windows NT 10.0; Win64; x64) AppleWebKit/537.36 (KHTML, like Gecko)"
-            " Chrome/141.0.0.0 Safari/537.36 Edg/141.0.0.0",
-            "Edge on Windows",
-        ),
-        (
-            "Mozilla/5.0 (iPhone; CPU iPhone OS 18_0 like Mac OS X) AppleWebKit/605.1.15 (KHTML,"
-            " like Gecko) Version/18.0 Mobile/15E148 Safari/604.1",
-            "Safari on iPhone",
-        ),
-        ("curl/8.5.0", "curl/8.5.0"),
-        ("", "a program without a name"),
-    ],
-)
-def test_browsers_are_called_by_their_names(agent, name):
-    assert browser_name(agent) == name
 
 
 # -- the audit log
@@ -424,3 +296,83 @@ def test_sign_ins_and_changes_are_in_the_audit_log_without_secrets(running, capl
     written = str(events)
     for each in (secret, PASSWORD, "wrong password"):
         assert each not in written
+
+
+def test_a_link_to_sign_in_works_once_and_a_link_expires(running):
+    with running.service.store.changing() as connection:
+        glass = accounts.add_account(connection, "glass", role="curator")
+        accounts.set_account_password(connection, glass, PASSWORD)
+        secret = accounts.new_link(connection, glass.id, accounts.SIGN_IN)
+    client = running.client()
+    assert "without a password" in client.get(f"/links/{secret}").text
+    assert post(client, f"/links/{secret}").headers["location"] == "/curator"
+    assert client.get("/curator").status_code == 200
+    assert running.client().get(f"/links/{secret}").status_code == 404
+    with running.service.store.changing() as connection:
+        secret = accounts.new_link(connection, glass.id)
+    assert running.client().get(f"/links/{secret}").status_code == 200
+    with running.service.store.changing() as connection:
+        connection.execute(update(Link).values(expires=int(time.time()) - 1))
+    assert running.client().get(f"/links/{secret}").status_code == 404
+
+
+def test_sessions_are_kept_by_use_listed_and_ended_by_hand_idleness_and_age(running):
+    add(running, "quinn", "auditor")
+    here, *others = (log_in(running, "quinn") for _ in range(3))
+    page = "/curator/account"
+    assert here.get(page).text.count("<li><span>python-httpx/") == 3
+    post(here, f"{page}/sessions/end-others", page=page)
+    assert "2 other sessions have ended" in here.get(page).text
+    assert [each.get(page).status_code for each in (here, *others)] == [200, 303, 303]
+    other = log_in(running, "quinn")
+    assert post(here, f"{page}/sessions/end-all", page=page).status_code == 303
+    assert [each.get(page).status_code for each in (here, other)] == [303, 303]
+    mine = Session.account_id == account_id(running, "quinn")
+    idle = 60 * running.service.settings.idle_minutes
+    now = int(time.time())
+    for values, status in (
+        ({"seen": now - 3600}, 200),  # using it keeps it
+        ({"seen": now - idle - 5}, 303),
+        ({"seen": now, "expires": now - 5}, 303),
+    ):
+        client = log_in(running, "quinn")
+        with running.service.store.changing() as connection:
+            connection.execute(update(Session).where(mine).values(values))
+        assert client.get(page).status_code == status
+        with running.service.store.reading() as connection:
+            seen = connection.scalars(select(Session.seen).where(mine)).all()
+        assert status == 303 or min(seen) > time.time() - 60
+
+
+def test_curators_choose_scope_and_time_of_tokens(running):
+    page, path = running.curator("carl"), "/curator/analysts"
+    fields = {"analyst": "ann", "days": "7", "scope": "read"}
+    made = post(page, f"{path}/token", page=path, **fields)
+    assert "valid for 7 days" in made.text
+    with running.service.store.changing() as connection:
+        row = connection.get(TokenRow, read_token(token_in(made.text)).id)
+    assert (row.scope, row.account) == ("read", None)
+    assert 6.9 < (row.expires - time.time()) / 86_400 <= 7
+    for days in ("0", "400", "x"):
+        answer = post(page, f"{path}/token", page=path, **{**fields, "days": days})
+        assert answer.status_code in (400, 422)
+
+
+def test_browsers_are_called_by_their_names():
+    assert {agent: browser_name(agent) for agent in BROWSERS} == BROWSERS
+
+
+def test_the_last_curator_with_a_password_stays(serve):
+    alone = serve()
+    new_curator(alone.service, "cora")
+    with alone.service.store.changing() as connection:
+        invited = accounts.add_account(connection, "invited", role="curator")
+        cora = accounts.account_named(connection, "cora")
+        with pytest.raises(ValueError, match="last curator"):
+            accounts.disable_account(connection, cora)
+        with pytest.raises(ValueError, match="last curator"):
+            accounts.change_role(connection, cora, role="auditor")
+        accounts.set_account_password(connection, invited, NEW)
+        accounts.disable_account(connection, cora)
+        with pytest.raises(ValueError, match="last curator"):
+            accounts.disable_account(connection, accounts.account_named(connection, "invited"))

@@ -4,40 +4,26 @@ from __future__ import annotations
 
 import html
 import json
-import math
 import re
 from dataclasses import replace
 
 import numpy as np
 import pytest
-from service_makers import (
-    SYSTEMS,
-    add_dataset,
-    key,
-    new_curator,
-    quick_settings,
-    write_estimates,
-)
+from service_makers import SYSTEMS, add_dataset, key, new_curator
 
 from sunveil.ledger import Promise
-from sunveil.meters import MeterOptions, read_meters
+from sunveil.ledger.statements import AnalystShare
+from sunveil.meters import MeterOptions
 from sunveil.meters.schema_files import schema_digest
-from sunveil.privacy import Days, Readings, System
+from sunveil.privacy import Days
+from sunveil.publication.published_tables import RULES, ErrorVerdict, rule_of, verdict_on, worst
 from sunveil.publish import fleet_tables
+from sunveil.service import questions
 from sunveil.service.analyst.asking import ABOUT, TABLE_WORDS
 from sunveil.service.analyst.figures import NOISE_LEGEND, figures_of
-from sunveil.service.app import open_service
 from sunveil.service.page_rendering import figure_json
-from sunveil.service.promise_text import promise_sentences
+from sunveil.service.question_advice import first_epsilon
 from sunveil.service.question_data import Data
-from sunveil.service.questions import (
-    KINDS,
-    TABLES,
-    TITLES,
-    FleetTableQuestion,
-    QuantilesQuestion,
-    TotalsQuestion,
-)
 from sunveil.service.settings import ANSWER_SECONDS
 from sunveil.service.store.datasets import (
     Served,
@@ -47,16 +33,14 @@ from sunveil.service.store.datasets import (
     find_served,
 )
 
+QUANTILES = "/analyst/datasets/roofs/ask/quantiles"
+
 
 @pytest.fixture(scope="module")
-def service(tmp_path_factory):
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setenv("XDG_STATE_HOME", str(tmp_path_factory.mktemp("marks")))
-        found = open_service(quick_settings(tmp_path_factory.mktemp("data")))
-        add_dataset(found, epsilon=900.0)
-        found.broker.warm()
-        yield found
-        found.close()
+def service(start):
+    found = start().service
+    add_dataset(found, epsilon=900.0)
+    return found
 
 
 def released(service, question):
@@ -67,25 +51,10 @@ def released(service, question):
         return find_release(connection, answered.release).body
 
 
-def test_an_analyst_buys_every_table_that_a_curator_can():
-    assert TABLES == fleet_tables.TABLES == tuple(TABLE_WORDS)
-
-
-def test_what_systems_stand_on_is_drawn_as_bars(service):
-    asked = {"kind": "fleet-table", "epsilon": 2.0, "group_by": "feeder", "tables": ["mounts"]}
-    body = released(service, FleetTableQuestion(**asked))
-    (table,) = body["tables"]
-    (figure,) = figures_of(body)
-    assert (table["name"], figure.id) == ("mounts", "mounts")
-    *bars, legend = figure.made["data"]
-    assert legend["name"] == NOISE_LEGEND
-    assert [each["x"] for each in bars] == [["one plane", "two planes", "tracker"]] * 3
-    drawn = {(row[0], row[1]): row[2] for row in table["rows"]}
-    assert bars[0]["y"] == [drawn[bars[0]["name"], label] for label in bars[0]["x"]]
-
-
 @pytest.mark.parametrize("group", [None, "feeder"])
-@pytest.mark.parametrize("kind", [FleetTableQuestion, TotalsQuestion, QuantilesQuestion])
+@pytest.mark.parametrize(
+    "kind", [questions.FleetTableQuestion, questions.TotalsQuestion, questions.QuantilesQuestion]
+)
 def test_figures_are_plain_json_with_axes_that_name_their_units(service, kind, group):
     question = kind(
         kind=kind.model_fields["kind"].annotation.__args__[0], epsilon=5.0, group_by=group
@@ -104,77 +73,10 @@ def test_figures_are_plain_json_with_axes_that_name_their_units(service, kind, g
         assert (groups == ["F1", "F2", "F3"]) == (group is not None and each.id != "totals")
 
 
-def test_the_compass_shows_as_many_systems_as_the_table(service):
-    body = released(service, FleetTableQuestion(kind="fleet-table", epsilon=5.0, sectors=16))
-    (sectors,) = [each for each in figures_of(body) if each.id == "sectors"]
-    (table,) = [each for each in body["tables"] if each["name"] == "sectors"]
-    trace, intervals, legend = sectors.made["data"]
-    assert legend["name"] == NOISE_LEGEND
-    assert intervals["r"][1] == trace["r"][0] + 2.0 * table["rows"][0][3]
-    known = [row[1] for row in table["rows"] if row[0] != "unknown"]
-    assert trace["r"] == known
-    assert len(trace["theta"]) == 16
-    assert trace["theta"][4] == 90.0
-
-
 def test_nothing_in_a_figure_can_end_its_element():
     made = figure_json({"a": "</script><script>alert(1)//\u2028&"})
     assert not set("<>&\u2028") & set(str(made))
     assert json.loads(str(made)) == {"a": "</script><script>alert(1)//\u2028&"}
-
-
-@pytest.mark.parametrize(
-    ("unit", "word"),
-    [(System(), "entire record"), (Days(1), "any one day"), (Days(7), "any 7 days"),
-     (Readings(1), "Any one reading"), (Readings(9), "Any 9 readings")],
-)  # fmt: skip
-def test_a_promise_is_told_in_plain_words(unit, word):
-    said = promise_sentences(Promise(unit, 2.0))
-    assert word in said[0]
-    assert "7.39" in said[0]
-    assert len(said) == (3 if unit == System() else 4)
-
-
-def test_the_weak_points_of_a_promise_are_told_too():
-    said = " ".join(promise_sentences(Promise(System(), 10.0, 1e-6, ("paper",))))
-    assert "at most 22,000 times (ε = 10) its value without them, plus 1e-06" in said
-    assert "with a probability" not in said
-    assert "paper" in said
-
-
-def test_every_kind_has_a_title_words_and_a_time():
-    kinds = [each.model_fields["kind"].annotation.__args__[0] for each in KINDS]
-    assert kinds == list(TITLES) == list(ABOUT) == list(ANSWER_SECONDS)
-
-
-def test_data_are_read_again_when_a_dataset_changes_and_not_before(tmp_path):
-    write_estimates(tmp_path / "roofs" / "estimates.json", 5)
-    data = Data(tmp_path)
-    first = Served("roofs", "Roofs", "roofs", estimates="estimates.json")
-    held = data.rows(first)
-    write_estimates(tmp_path / "roofs" / "estimates.json", 7)
-    assert data.rows(Served("roofs", "Other", "roofs", estimates="estimates.json")) is held
-    again = data.rows(Served("roofs", "Roofs", "roofs", estimates="estimates.json", edition="2"))
-    assert (len(held), len(again)) == (5, 7)
-
-
-def test_each_system_is_read_on_the_clock_that_its_table_names(tmp_path, clear_power):
-    folder = tmp_path / "roofs"
-    folder.mkdir()
-    power = clear_power(180.0, 25.0, days=20)
-    lines, table = ["system_id,time,power_kw"], ["system_id,latitude,longitude,timezone"]
-    for name, zone in (("east", "UTC-05:00"), ("west", "UTC-07:00")):
-        stamps = power.index.tz_convert(f"Etc/GMT+{zone[5]}").strftime("%Y-%m-%d %H:%M")
-        lines += [f"{name},{at},{kw:.4f}" for at, kw in zip(stamps, power, strict=True)]
-        table.append(f"{name},39.7,-105.0,{zone}")
-    (folder / "meters.csv").write_text("\n".join(lines) + "\n")
-    (folder / "systems.csv").write_text("\n".join(table) + "\n")
-    held = Data(tmp_path).systems(
-        Served("roofs", "Roofs", "roofs", meters="meters.csv", places="systems.csv")
-    )
-    east, west = sorted(held.fleet.all_records(), key=lambda record: record.system_id)
-    np.testing.assert_array_equal(east.times, west.times)
-    assert (east.timezone, west.timezone) == ("UTC-05:00", "UTC-07:00")
 
 
 @pytest.mark.parametrize("spoilt", ["", "nan", "inf", "text", '"', "1e308"])
@@ -216,44 +118,12 @@ def test_files_that_releases_cannot_read_are_told_without_their_names(served):
     assert "secret" not in answer.text
 
 
-@pytest.fixture
-def metered(serve, clear_power, golden_site):
-    """Return a service over the meters of three systems."""
-    return metered_service(serve, clear_power, golden_site)
-
-
-def metered_service(serve, clear_power, golden_site, *, days=120):
-    running = serve()
-    folder = running.service.settings.datasets / "metered"
-    folder.mkdir(parents=True)
-    lines = ["system_id,time,power_kw"]
-    for number, azimuth in enumerate((120.0, 180.0, 240.0)):
-        power = clear_power(azimuth, 25.0, days=days)
-        stamps = power.index.strftime("%Y-%m-%dT%H:%MZ")
-        lines += [f"secret-{number},{at},{kw:.4f}" for at, kw in zip(stamps, power, strict=True)]
-    (folder / "meters.csv").write_text("\n".join(lines) + "\n")
-    assert len(read_meters(folder / "meters.csv")) == 3
-    add_dataset(
-        running.service,
-        "metered",
-        unit=Days(1),
-        epsilon=4.0,
-        meters="meters.csv",
-        systems=3,
-        latitude=golden_site.latitude,
-        longitude=golden_site.longitude,
-        altitude=golden_site.altitude,
-        timezone="UTC",
-    )
-    return running
-
-
 @pytest.mark.parametrize("label", ["", "start"])
 def test_errors_of_single_systems_shown_before_a_promise_are_those_that_a_plan_states(
-    serve, clear_power, golden_site, label
+    metered, label
 ):
     """The page assumes a year of hourly readings, which the dataset has."""
-    running = metered_service(serve, clear_power, golden_site, days=365)
+    running = metered(days=365)
     with running.service.store.changing() as connection:
         served = find_served(connection, "metered")
         extra = {**served.extra, "options": {"label": label}}
@@ -281,7 +151,8 @@ def test_errors_of_single_systems_shown_before_a_promise_are_those_that_a_plan_s
 
 
 def test_single_systems_are_released_under_the_promises_own_unit(metered):
-    api = metered.api()
+    running = metered()
+    api = running.api()
     question = {"kind": "systems", "epsilon": 3.0}
     plan = api.post("/datasets/metered/plans", json=question).json()
     assert (plan["cost"], plan["kept"]) == (3.0, False)
@@ -294,7 +165,7 @@ def test_single_systems_are_released_under_the_promises_own_unit(metered):
     table, planes, errors_to_expect = release["tables"]
     assert {row[0] for row in planes["rows"]} <= {row[0] for row in table["rows"]}
     assert table["columns"][-1]["kind"] == "array"
-    page = metered.analyst().get(f"/analyst/releases/{release['id']}")
+    page = running.analyst().get(f"/analyst/releases/{release['id']}")
     assert page.status_code == 200
     assert "planes.csv" in page.text
     assert "surface_azimuth&#39;:" not in page.text  # lists are shown flat
@@ -307,13 +178,13 @@ def test_single_systems_are_released_under_the_promises_own_unit(metered):
     assert np.abs(np.array(azimuths) - [120.0, 180.0, 240.0]).max() < 40.0
     plan = api.post("/datasets/metered/plans", json=question).json()
     assert (plan["cost"], plan["kept"]) == (0.0, True)
-    assert metered.service.ledger.dataset("metered").largest_spent == 3.0
+    assert running.service.ledger.dataset("metered").largest_spent == 3.0
 
 
 def test_the_pages_show_every_kind_and_refuse_what_is_none(served):
     page = served.analyst()
     text = page.get("/analyst/datasets/roofs").text
-    for kind, title in TITLES.items():
+    for kind, title in questions.TITLES.items():
         assert (title in text) == (kind != "systems")
         status = page.get(f"/analyst/datasets/roofs/ask/{kind}").status_code
         assert status == (200 if kind != "systems" else 404)
@@ -325,53 +196,11 @@ def test_the_pages_show_every_kind_and_refuse_what_is_none(served):
         assert "text/html" in answer.headers["content-type"]
 
 
-@pytest.mark.parametrize(
-    ("fields", "word"),
-    [
-        ({"epsilon": "much"}, "Privacy loss"),
-        ({"epsilon": "0"}, "Privacy loss"),
-        ({"epsilon": "nan"}, "Privacy loss"),
-        ({"clip_kw": "1e9"}, "Cap on capacity"),
-        ({"percents": "50, x"}, "Percentiles"),
-    ],
-)
-def test_a_form_that_makes_no_sense_is_shown_again_with_what_is_wrong(served, fields, word):
-    page, path = served.analyst(), "/analyst/datasets/roofs/ask/quantiles"
-    answer = page.get(f"{path}/confirm", params={"epsilon": "0.5", **fields})
-    assert answer.status_code == 303
-    answer = page.get(answer.headers["location"])
-    assert word in re.search(r'role="alert">([^<]+)', answer.text)[1]
-    assert served.service.ledger.dataset("roofs").spent == 0.0
-
-
 def confirmation(page, query="epsilon=0.5"):
-    """Return the form by which a question is confirmed."""
     text = page.get(f"/analyst/datasets/roofs/ask/totals/confirm?{query}").text
     form = text[text.index('id="confirm"') :]
     found = re.findall(r'name="(csrf|question|digest|key|noise)" value="([^"]*)"', form)
     return {name: html.unescape(value) for name, value in found}
-
-
-@pytest.mark.parametrize(
-    "changes",
-    [
-        {"key": ""},
-        {"key": "k" * 100},
-        {"digest": "0" * 64},
-        {"question": '{"kind":"totals","epsilon":1.0}'},
-        {"question": '{"kind":"quantiles","epsilon":0.5}'},
-        {"question": "x"},
-    ],
-)
-def test_a_confirmation_of_anything_else_than_was_shown_spends_nothing(served, changes):
-    page, path = served.analyst(), "/analyst/datasets/roofs/ask/totals"
-    form = confirmation(page)
-    assert page.post(path, data={**form, **changes}).status_code == 422
-    assert page.post(path, data={"csrf": form["csrf"], "epsilon": "0.5"}).status_code == 422
-    assert served.service.ledger.dataset("roofs").spent == 0.0
-    assert page.post(path, data=form).status_code == 303
-    assert page.post(path, data=form).status_code == 303
-    assert served.service.ledger.dataset("roofs").spent == 0.5
 
 
 def test_an_answer_that_is_only_noise_is_not_asked_without_a_tick(served):
@@ -387,20 +216,226 @@ def test_an_answer_that_is_only_noise_is_not_asked_without_a_tick(served):
     assert served.service.ledger.dataset("roofs").spent == 0.01
 
 
-def test_a_confirmation_of_an_earlier_edition_is_shown_again(served):
+def test_a_confirmation_of_anything_else_than_was_shown_spends_nothing(served):
     page, path = served.analyst(), "/analyst/datasets/roofs/ask/totals"
     form = confirmation(page)
+    for changes in (
+        {"key": ""},
+        {"key": "k" * 100},
+        {"digest": "0" * 64},
+        {"question": '{"kind":"totals","epsilon":1.0}'},
+        {"question": '{"kind":"quantiles","epsilon":0.5}'},
+        {"question": "x"},
+    ):
+        assert page.post(path, data={**form, **changes}).status_code == 422
+    assert page.post(path, data={"csrf": form["csrf"], "epsilon": "0.5"}).status_code == 422
+    assert served.service.ledger.dataset("roofs").spent == 0.0
+    assert page.post(path, data=form).status_code == page.post(path, data=form).status_code == 303
+    assert served.service.ledger.dataset("roofs").spent == 0.5
+    # a confirmation of an earlier edition is shown again
+    form = confirmation(page, "epsilon=0.25")
     with served.service.store.changing() as connection:
         change_served(connection, "roofs", edition="2")
     answer = page.post(path, data=form)
     assert answer.status_code == 422
     assert "has changed since you saw the cost" in answer.text
-    assert served.service.ledger.dataset("roofs").spent == 0.0
+    assert served.service.ledger.dataset("roofs").spent == 0.5
+
+
+def test_an_analyst_buys_every_table_that_a_curator_can_and_every_kind_has_words_and_a_time():
+    assert questions.TABLES == fleet_tables.TABLES == tuple(TABLE_WORDS)
+    kinds = [each.model_fields["kind"].annotation.__args__[0] for each in questions.KINDS]
+    assert kinds == list(questions.TITLES) == list(ABOUT) == list(ANSWER_SECONDS)
+
+
+def test_bars_and_a_compass_show_what_their_tables_hold(service):
+    asked = {"kind": "fleet-table", "epsilon": 2.0, "group_by": "feeder", "tables": ["mounts"]}
+    body = released(service, questions.FleetTableQuestion(**asked))
+    (table,), (figure,) = body["tables"], figures_of(body)
+    assert (table["name"], figure.id) == ("mounts", "mounts")
+    *bars, legend = figure.made["data"]
+    assert legend["name"] == NOISE_LEGEND
+    assert [each["x"] for each in bars] == [["one plane", "two planes", "tracker"]] * 3
+    drawn = {(row[0], row[1]): row[2] for row in table["rows"]}
+    assert bars[0]["y"] == [drawn[bars[0]["name"], label] for label in bars[0]["x"]]
+    body = released(
+        service, questions.FleetTableQuestion(kind="fleet-table", epsilon=5.0, sectors=16)
+    )
+    (sectors,) = [each for each in figures_of(body) if each.id == "sectors"]
+    (table,) = [each for each in body["tables"] if each["name"] == "sectors"]
+    trace, intervals, legend = sectors.made["data"]
+    assert legend["name"] == NOISE_LEGEND
+    assert intervals["r"][1] == trace["r"][0] + 2.0 * table["rows"][0][3]
+    assert trace["r"] == [row[1] for row in table["rows"] if row[0] != "unknown"]
+    assert len(trace["theta"]) == 16
+    assert trace["theta"][4] == 90.0
 
 
 def test_errors_are_never_said_to_be_larger_than_the_fleet(service):
-    plan = service.broker.plan(
-        "roofs", QuantilesQuestion(kind="quantiles", epsilon=0.01), analyst="ann"
-    )
+    asked = questions.QuantilesQuestion(kind="quantiles", epsilon=0.01)
+    plan = service.broker.plan("roofs", asked, analyst="ann")
     assert [each.error for each in plan.expected] == [SYSTEMS, SYSTEMS]
-    assert all(math.isfinite(each.error) for each in plan.expected)
+
+
+@pytest.fixture
+def metered(serve, clear_power, golden_site):
+    """Return what makes a service over the meters of three systems."""
+
+    def make(days=120):
+        running = serve()
+        folder = running.service.settings.datasets / "metered"
+        folder.mkdir(parents=True)
+        lines = ["system_id,time,power_kw"]
+        for number, azimuth in enumerate((120.0, 180.0, 240.0)):
+            power = clear_power(azimuth, 25.0, days=days)
+            stamps = power.index.strftime("%Y-%m-%dT%H:%MZ")
+            found = zip(stamps, power, strict=True)
+            lines += [f"secret-{number},{at},{kw:.4f}" for at, kw in found]
+        (folder / "meters.csv").write_text("\n".join(lines) + "\n")
+        place = {name: getattr(golden_site, name) for name in ("latitude", "longitude", "altitude")}
+        files = {"meters": "meters.csv", "systems": 3, "timezone": "UTC"}
+        add_dataset(running.service, "metered", unit=Days(1), **files, **place)
+        return running
+
+    return make
+
+
+def test_a_form_that_makes_no_sense_is_shown_again_with_what_is_wrong(served):
+    page = served.analyst()
+    for fields, word in (
+        ({"epsilon": "much"}, "Privacy loss"),
+        ({"epsilon": "0"}, "Privacy loss"),
+        ({"epsilon": "nan"}, "Privacy loss"),
+        ({"clip_kw": "1e9"}, "Cap on capacity"),
+        ({"percents": "50, x"}, "Percentiles"),
+    ):
+        answer = page.get(f"{QUANTILES}/confirm", params={"epsilon": "0.5", **fields})
+        assert answer.status_code == 303
+        answer = page.get(answer.headers["location"])
+        assert word in re.search(r'role="alert">([^<]+)', answer.text)[1]
+    assert served.service.ledger.dataset("roofs").spent == 0.0
+
+
+@pytest.fixture(scope="module")
+def planned(start):
+    found = start().service
+    add_dataset(found, epsilon=6.0, shares={"ann": 3.0}, systems=300)
+    add_dataset(found, "large", epsilon=6.0, shares={"ann": 3.0}, systems=20_000)
+    add_dataset(found, "rho", epsilon=6.0, delta=1e-6, shares={"ann": 0.6}, systems=300)
+    return found
+
+
+def plan(planned, question, dataset="roofs") -> questions.QuestionPlan:
+    return planned.broker.plan(dataset, question, analyst="ann")
+
+
+def test_every_unit_of_an_error_has_a_rule(planned):
+    asked = [
+        questions.FleetTableQuestion(
+            kind="fleet-table", epsilon=1.0, tables=["counts", "mounts", "totals"]
+        ),
+        questions.TotalsQuestion(kind="totals", epsilon=1.0, clip_kw=10.0),
+        questions.QuantilesQuestion(kind="quantiles", epsilon=1.0),
+        questions.SyntheticQuestion(kind="synthetic", epsilon=1.0),
+    ]
+    seen = set()
+    for question in asked:
+        for each in plan(planned, question).expected:
+            rule = rule_of(each.unit)
+            assert rule is not None
+            assert each.verdict is not None or each.value == "cut_kw"
+            seen.add(rule.words)
+    assert seen == {rule.words for unit, rule in RULES.items() if unit != "°"}
+
+
+def test_advice_was_tried_and_keeps_its_word(planned):
+    asked = questions.FleetTableQuestion(kind="fleet-table", epsilon=0.15, group_by="feeder")
+    found = plan(planned, asked)
+    assert found.verdict is ErrorVerdict.NOISE
+    assert 1 <= len(found.advice) <= 4
+    assert len({each.words for each in found.advice}) == len(found.advice)
+    for each in found.advice:
+        again = plan(planned, each.question)
+        assert again.verdict is each.verdict
+        assert each.affordable == (again.cost <= 3.0)
+    best = found.advice[0]
+    assert best.verdict is ErrorVerdict.USEFUL
+    assert best.words == "direction only, 4 sectors, the whole fleet, no groups"
+    assert best.question.epsilon == 0.15
+
+
+@pytest.mark.parametrize("dataset", ["roofs", "large", "rho"])
+def test_the_first_question_is_useful_for_a_twentieth_of_the_share(planned, dataset):
+    first = planned.broker.suggest(dataset, "fleet-table", analyst="ann")
+    assert first.verdict is ErrorVerdict.USEFUL
+    found = plan(planned, first.question, dataset)
+    share = 0.6 if dataset == "rho" else 3.0
+    assert 0.9 * share / 20.0 < found.cost <= share / 20.0 + 1e-9
+    assert found.verdict is ErrorVerdict.USEFUL
+
+
+def test_the_first_epsilon_is_rounded_down_and_never_below_the_least():
+    nano = 10**9
+    assert first_epsilon(AnalystShare("a", 3 * nano, 0), concentrated=False) == 0.15
+    assert first_epsilon(AnalystShare("a", 7 * nano, 0), concentrated=False) == 0.35
+    assert first_epsilon(AnalystShare("a", nano, nano), concentrated=False) == 0.01
+    assert first_epsilon(AnalystShare("a", nano, 0), concentrated=True) == 0.31
+
+
+def test_verdicts_follow_their_rules_and_the_worst_counts():
+    for error, unit, of, verdict in (
+        (10.0, "systems", 30.0, ErrorVerdict.USEFUL),
+        (10.1, "systems", 30.0, ErrorVerdict.ROUGH),
+        (30.1, "systems", 30.0, ErrorVerdict.NOISE),
+        (20.0, "%", 100.0, ErrorVerdict.USEFUL),
+        (50.1, "% of systems", 100.0, ErrorVerdict.NOISE),
+        (25.0, "places", 100.0, ErrorVerdict.ROUGH),
+        (18.0, "°", 90.0, ErrorVerdict.USEFUL),
+        (1.0, "systems", None, None),
+        (1.0, "of nothing", 1.0, None),
+    ):
+        assert verdict_on(error, unit=unit, of=of) is verdict
+    assert worst([ErrorVerdict.USEFUL, None, ErrorVerdict.ROUGH]) is ErrorVerdict.ROUGH
+    assert worst([None]) is None
+    # what comes at no cost does not count
+    free = questions.ExpectedError("sectors", "systems", 99.0, "systems", "", cost=0.0, of=1.0)
+    paid = questions.ExpectedError("counts", "systems", 0.1, "systems", "", cost=1.0, of=1.0)
+    assert questions.QuestionPlan(1.0, False, (free, paid)).verdict is ErrorVerdict.USEFUL
+
+
+def test_a_plan_judges_cells_by_their_average_and_states_what_a_limit_cuts_off(planned):
+    whole = questions.FleetTableQuestion(
+        kind="fleet-table", epsilon=0.15, tables=["sectors"], sectors=4
+    )
+    (found,) = plan(planned, whole).expected
+    assert (found.of, found.verdict) == (75.0, ErrorVerdict.USEFUL)
+    divided = whole.model_copy(update={"group_by": "feeder", "sectors": 16})
+    (found,) = plan(planned, divided).expected
+    assert (found.of, found.verdict) == (300 / 3 / 16, ErrorVerdict.NOISE)
+    totals = plan(planned, questions.TotalsQuestion(kind="totals", epsilon=0.5))
+    errors = {each.value: each.error for each in totals.expected}
+    assert 0.0 < errors["cut_kw"] < errors["total_kw"]
+    given = plan(planned, questions.TotalsQuestion(kind="totals", epsilon=0.5, clip_kw=10.0))
+    assert [each.value for each in given.expected] == ["total_kw"]
+    (best, *_) = plan(planned, questions.TotalsQuestion(kind="totals", epsilon=0.15)).advice
+    assert best.words == "ε = 1"  # the smallest of the ladder that helps
+    assert plan(planned, questions.TotalsQuestion(kind="totals", epsilon=2.0)).advice == ()
+
+
+def test_each_system_is_read_on_the_clock_that_its_table_names(tmp_path, clear_power):
+    folder = tmp_path / "roofs"
+    folder.mkdir()
+    power = clear_power(180.0, 25.0, days=20)
+    lines, table = ["system_id,time,power_kw"], ["system_id,latitude,longitude,timezone"]
+    for name, zone in (("east", "UTC-05:00"), ("west", "UTC-07:00")):
+        stamps = power.index.tz_convert(f"Etc/GMT+{zone[5]}").strftime("%Y-%m-%d %H:%M")
+        lines += [f"{name},{at},{kw:.4f}" for at, kw in zip(stamps, power, strict=True)]
+        table.append(f"{name},39.7,-105.0,{zone}")
+    (folder / "meters.csv").write_text("\n".join(lines) + "\n")
+    (folder / "systems.csv").write_text("\n".join(table) + "\n")
+    held = Data(tmp_path).systems(
+        Served("roofs", "Roofs", "roofs", meters="meters.csv", places="systems.csv")
+    )
+    east, west = sorted(held.fleet.all_records(), key=lambda record: record.system_id)
+    np.testing.assert_array_equal(east.times, west.times)
+    assert (east.timezone, west.timezone) == ("UTC-05:00", "UTC-07:00")

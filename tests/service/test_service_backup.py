@@ -4,15 +4,20 @@ import io
 import shutil
 import sys
 import tarfile
-import threading
-import time
 from contextlib import closing
-from itertools import count
 
-import httpx
 import pytest
 from curator_makers import write_fleet
-from service_makers import add_dataset, key, new_curator, new_token, quick_settings
+from service_makers import (
+    CLIENTS,
+    Load,
+    add_dataset,
+    key,
+    new_curator,
+    new_token,
+    quick_settings,
+    wait_for,
+)
 from sqlalchemy import select, text
 
 from sunveil.cli import main
@@ -26,37 +31,8 @@ from sunveil.service.store.accounts import token_rows
 from sunveil.service.store.database import Session
 from sunveil.service.store.datasets import change_served, find_served
 
+QUESTION = {"kind": "totals", "epsilon": 0.5}
 ASK = "/datasets/roofs/releases"
-
-
-class Load:
-    """A client that asks one question after another."""
-
-    def __init__(self, base, token):
-        self.answers, self._over = [], threading.Event()
-        self._base, self._token = base, token
-        self._thread = threading.Thread(target=self._run)
-        self._thread.start()
-
-    def _run(self):
-        headers = {"Authorization": f"Bearer {self._token}"}
-        with httpx.Client(base_url=f"{self._base}/api/v1", headers=headers, timeout=60.0) as api:
-            for number in count():
-                if self._over.is_set():
-                    return
-                question = {"kind": "totals", "epsilon": 0.01, "clip_kw": 1.0 + number / 100}
-                answer = api.post(ASK, json=question, headers=key())
-                assert answer.status_code == 201
-                self.answers.append(answer.json()["id"])
-
-    def finish(self):
-        self._over.set()
-        self._thread.join()
-
-
-def wait_for(load, number):
-    while len(load.answers) < number:
-        time.sleep(0.02)
 
 
 @pytest.mark.parametrize("kind", ["sqlite", "postgresql"])
@@ -77,13 +53,16 @@ def test_a_backup_under_load_comes_back_with_every_charge_and_no_token(
     with running.service.store.changing() as connection:
         change_served(connection, "roofs", meters="../../own/meters.csv")
     load = Load(running.base, token)
-    wait_for(load, 5)
+    load.start()
+    wait_for(lambda: len(load.answers) >= 5)
     before = list(load.answers)
     out = tmp_path / "backup.tar"
     command = ["service", "backup", "--data", str(settings.data), "--out", str(out)]
     assert main([*command, *(["--database", where] if where else [])]) == 0
-    wait_for(load, len(before) + 3)
+    more = len(load.answers) + 2 * CLIENTS
+    wait_for(lambda: len(load.answers) >= more)
     load.finish()
+    assert load.strange == []
     assert out.stat().st_mode & 0o077 == 0
     new = quick_settings(tmp_path / "new", database=other)
     command = ["service", "restore", str(out), "--data", str(new.data)]
@@ -191,8 +170,7 @@ def test_a_folder_on_the_server_and_its_inference_go_on_in_the_new_folder(tmp_pa
     jobs_of(service).start(
         job_id("roofs"), [sys.executable, "-c", "raise SystemExit(1)"], kind="infer", about="roofs"
     )
-    while not jobs_of(service).get(job_id("roofs")).state.over:
-        time.sleep(0.05)
+    wait_for(lambda: jobs_of(service).get(job_id("roofs")).state.over)
     out = tmp_path / "backup.tar"
     back_up_service(settings, out)
     service.close()
@@ -202,3 +180,25 @@ def test_a_folder_on_the_server_and_its_inference_go_on_in_the_new_folder(tmp_pa
     with closing(open_service(new)) as moved:
         assert str(settings.data) not in (new.data / "sunveil.db").read_bytes().decode("latin-1")
         assert (infer_now(moved, "roofs").state, infer_now(moved, "roofs").systems) == ("ready", 3)
+
+
+def test_a_service_goes_on_in_postgresql_with_its_tokens_releases_and_spending(serve, database):
+    running = serve()
+    add_dataset(running.service, epsilon=1.0)
+    token = new_token(running.service)
+    first = running.client(token).post(ASK, json=QUESTION, headers=key())
+    assert first.status_code == 201
+    settings = running.service.settings
+    running.stop()
+    assert main(["ledger", "move", "--ledger", settings.where, "--to", database]) == 0
+    moved = serve(settings.data, database=database)
+    api = moved.client(token)
+    again = api.post(ASK, json=QUESTION, headers=key())
+    assert (again.status_code, again.content) == (200, first.content)
+    assert api.post(ASK, json={**QUESTION, "epsilon": 0.6}, headers=key()).status_code == 403
+    assert api.post(ASK, json={**QUESTION, "epsilon": 0.4}, headers=key()).status_code == 201
+    # the old database shows what there was, and charges nothing
+    old = serve(settings.data)
+    assert old.client(token).post(ASK, json=QUESTION, headers=key()).status_code == 200
+    refused = old.client(token).post(ASK, json={**QUESTION, "epsilon": 0.1}, headers=key())
+    assert refused.status_code == 503

@@ -14,7 +14,7 @@ from pathlib import Path
 import httpx
 import pytest
 import yaml
-from service_makers import PASSWORD, csrf, new_curator, new_token, post, quick_settings, running
+from service_makers import PASSWORD, csrf, new_curator, new_token, post
 
 from benchmarks.nginx import nginx
 from sunveil.cli.serve import serve_command
@@ -45,19 +45,15 @@ def ports():
 
 
 @pytest.fixture(scope="module")
-def service(tmp_path_factory, ports):
+def service(start, ports):
     """Return a service as the unit starts it: behind a proxy on this machine, which is trusted."""
-    found = running(
-        quick_settings(
-            tmp_path_factory.mktemp("deployed"),
-            address=f"https://localhost:{ports[1]}",
-            trusted_proxies=(parse_network("127.0.0.1"),),
-            rates=Rates(1e6, 1e6, 1e6, 1e6, 0.001, 5.0),
-        )
+    found = start(
+        address=f"https://localhost:{ports[1]}",
+        trusted_proxies=(parse_network("127.0.0.1"),),
+        rates=Rates(1e6, 1e6, 1e6, 1e6, 0.001, 5.0),
     )
     new_curator(found.service)
-    yield found
-    found.stop()
+    return found
 
 
 @pytest.fixture(scope="module")

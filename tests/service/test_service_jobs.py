@@ -7,10 +7,10 @@ import subprocess
 import sys
 import threading
 import time
-from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+from service_makers import wait_for
 
 from sunveil.errors import ParameterError
 from sunveil.service.background_jobs import (
@@ -22,6 +22,15 @@ from sunveil.service.background_jobs import (
     group_of,
     last_progress,
 )
+
+EVERY = (0, 1, 2, 3)
+TIMES = {
+    3: "less than a minute",
+    60: "about a minute",
+    100: "about 2 minutes",
+    3600: "about 60 minutes",
+    7200.5: "about 3 hours",
+}
 
 # Counts as far as a file called "gate" lets it, and goes on where it was.
 WORK = """
@@ -49,6 +58,14 @@ while done < 4:
     print(json.dumps(line), flush=True)
 os.unlink(folder / "alone")
 """
+SERVICE = """
+import sys, time
+from pathlib import Path
+from sunveil.service.background_jobs import BackgroundJobs
+BackgroundJobs(Path(sys.argv[1])).start("infer-a", sys.argv[2:], kind="infer", about="a")
+print("started", flush=True)
+time.sleep(600)
+"""
 
 
 @pytest.fixture
@@ -72,13 +89,6 @@ def open_gates(work: Path, *numbers: int) -> None:
         (work / f"gate{number}").touch()
 
 
-def wait_for(happened: Callable[[], bool]) -> None:
-    last = time.monotonic() + 60.0
-    while not happened():
-        assert time.monotonic() < last, "it never happened"
-        time.sleep(0.01)
-
-
 def wait_until_over(jobs: BackgroundJobs, job_id: str) -> BackgroundJob:
     wait_for(lambda: jobs.get(job_id).state.over)
     return jobs.get(job_id)
@@ -98,27 +108,13 @@ def alive(process: int) -> bool:
     return status.rpartition(")")[2].split()[0] != "Z"
 
 
-def test_work_is_done_and_says_how_far_it_is(jobs, work):
-    job = jobs.start("infer-a", command(work), kind="infer", about="a")
-    assert (job.state, job.kind, job.about, job.runs) == (JobState.RUNNING, "infer", "a", 1)
-    assert job.words == "starting"
-    open_gates(work, 0, 1)
-    wait_for(lambda: (found := jobs.get("infer-a").progress) is not None and found.done == 2)
-    assert jobs.get("infer-a").progress == JobProgress(2, 4, 20, 40, 2.0, 2.0)
-    assert jobs.get("infer-a").words == "20 of 40 systems, less than a minute left"
-    open_gates(work, 2, 3)
-    ended = wait_until_over(jobs, "infer-a")
-    assert (ended.state, ended.progress.share, ended.message) == (JobState.DONE, 1.0, None)
-    assert ended.ended_at >= ended.made_at
-
-
 def test_work_that_takes_more_memory_than_it_may_fails_with_a_sentence(tmp_path):
     small = BackgroundJobs(tmp_path / "jobs", memory=300 << 20)
     takes = (
         "import sys; from sunveil import cli; cli.cli.main = lambda *_, **__: bytearray(1 << 30)"
     )
     command = [sys.executable, "-c", f"{takes}; sys.exit(cli.main([]))"]
-    small.start("infer-a", command, kind="infer", about="a")
+    begin(small, command)
     ended = wait_until_over(small, "infer-a")
     assert ended.state is JobState.FAILED
     assert "takes more memory than there is" in ended.message
@@ -127,25 +123,13 @@ def test_work_that_takes_more_memory_than_it_may_fails_with_a_sentence(tmp_path)
     assert wait_until_over(small, "infer-a").state is JobState.DONE
 
 
-def test_the_same_work_is_not_started_a_second_time(jobs, work):
-    jobs.start("infer-a", command(work), kind="infer", about="a")
-    wait_for(lambda: bool(begun(work)))
-    again = jobs.start("infer-a", command(work), kind="infer", about="a")
-    assert again.state is JobState.RUNNING
-    assert jobs.resume("infer-a").runs == 1
-    open_gates(work, 0, 1, 2, 3)
-    assert wait_until_over(jobs, "infer-a").state is JobState.DONE
-    assert jobs.start("infer-a", command(work), kind="infer", about="a").state is JobState.DONE
-    assert len(begun(work)) == 1
-
-
 def test_many_who_start_at_once_start_one_process(tmp_path, work):
     ready = threading.Barrier(8)
 
     def one() -> None:
         mine = BackgroundJobs(tmp_path / "jobs")
         ready.wait()
-        mine.start("infer-a", command(work, "careful"), kind="infer", about="a")
+        begin(mine, command(work, "careful"))
         mine.resume("infer-a")
 
     threads = [threading.Thread(target=one) for _ in range(8)]
@@ -153,35 +137,9 @@ def test_many_who_start_at_once_start_one_process(tmp_path, work):
         thread.start()
     for thread in threads:
         thread.join()
-    open_gates(work, 0, 1, 2, 3)
+    open_gates(work, *EVERY)
     wait_until_over(BackgroundJobs(tmp_path / "jobs"), "infer-a")
     assert not (work / "together").exists()
-    assert len(begun(work)) == 1
-
-
-SERVICE = """
-import sys, time
-from pathlib import Path
-from sunveil.service.background_jobs import BackgroundJobs
-BackgroundJobs(Path(sys.argv[1])).start("infer-a", sys.argv[2:], kind="infer", about="a")
-print("started", flush=True)
-time.sleep(600)
-"""
-
-
-def test_a_service_that_is_killed_leaves_its_work_running_and_the_next_one_finds_it(tmp_path, work):
-    service = subprocess.Popen(
-        [sys.executable, "-c", SERVICE, str(tmp_path / "jobs"), *command(work)],
-        stdout=subprocess.PIPE,
-        start_new_session=True,
-    )
-    with service:
-        assert service.stdout.readline() == b"started\n"
-        os.killpg(service.pid, signal.SIGKILL)
-    jobs = BackgroundJobs(tmp_path / "jobs")
-    assert [job.state for job in jobs.all("a")] == [JobState.RUNNING]
-    open_gates(work, 0, 1, 2, 3)
-    assert wait_until_over(jobs, "infer-a").state is JobState.DONE
     assert len(begun(work)) == 1
 
 
@@ -190,18 +148,12 @@ def test_a_service_that_is_killed_while_it_starts_work_leaves_it_whole(
     tmp_path, work, milliseconds
 ):
     """It was never started, or runs, or has stopped; and the next service brings it to its end."""
-    service = subprocess.Popen(
-        [sys.executable, "-c", SERVICE, str(tmp_path / "jobs"), *command(work, "careful")],
-        stdout=subprocess.DEVNULL,
-        start_new_session=True,
-    )
-    time.sleep(milliseconds / 1000.0)
-    with service:
-        os.killpg(service.pid, signal.SIGKILL)
+    doing = command(work, "careful")
+    kill_service(tmp_path / "jobs", doing, milliseconds / 1000.0)
     jobs = BackgroundJobs(tmp_path / "jobs")
-    jobs.start("infer-a", command(work, "careful"), kind="infer", about="a")
+    begin(jobs, doing)
     jobs.resume("infer-a")
-    open_gates(work, 0, 1, 2, 3)
+    open_gates(work, *EVERY)
     assert wait_until_over(jobs, "infer-a").state is JobState.DONE
     assert not (work / "together").exists()
     assert len(begun(work)) == 1
@@ -211,7 +163,7 @@ def test_a_service_that_is_killed_while_it_starts_work_leaves_it_whole(
 def test_work_whose_process_died_has_stopped_and_goes_on_where_it_was(
     jobs, tmp_path, work, victims
 ):
-    jobs.start("infer-a", command(work), kind="infer", about="a")
+    begin(jobs, command(work))
     open_gates(work, 0, 1)
     wait_for(lambda: len(list((work / "parts").iterdir())) == 2)
     if victims == "command":
@@ -228,12 +180,12 @@ def test_work_whose_process_died_has_stopped_and_goes_on_where_it_was(
 
 
 def test_a_command_that_outlives_its_runner_is_still_the_work(jobs, tmp_path, work):
-    jobs.start("infer-a", command(work), kind="infer", about="a")
+    begin(jobs, command(work))
     wait_for(lambda: bool(begun(work)))
     os.kill(group_of(tmp_path / "jobs" / "infer-a"), signal.SIGKILL)
     assert jobs.get("infer-a").state is JobState.RUNNING
     assert jobs.resume("infer-a").runs == 1
-    open_gates(work, 0, 1, 2, 3)
+    open_gates(work, *EVERY)
     # nobody saw how it ended, so it is run again, and finds that nothing is left to do
     assert wait_until_over(jobs, "infer-a").state is JobState.STOPPED
     jobs.resume("infer-a")
@@ -246,79 +198,26 @@ def test_cancelled_work_ends_and_can_be_taken_up_again(tmp_path, work, deaf):
     doing = command(work)
     if deaf:
         doing[2] = "import signal; signal.signal(signal.SIGTERM, signal.SIG_IGN)\n" + WORK
-    jobs.start("infer-a", doing, kind="infer", about="a")
+    begin(jobs, doing)
     wait_for(lambda: bool(begun(work)))
     assert jobs.cancel("infer-a").state is JobState.CANCELLED
     assert not alive(begun(work)[0])
-    open_gates(work, 0, 1, 2, 3)
+    open_gates(work, *EVERY)
     assert jobs.resume("infer-a").state is JobState.RUNNING
     assert wait_until_over(jobs, "infer-a").state is JobState.DONE
 
 
-def test_work_is_cancelled_even_in_the_instant_it_is_started(jobs, work):
-    jobs.start("infer-a", command(work), kind="infer", about="a")
-    assert jobs.cancel("infer-a").state is JobState.CANCELLED
-
-
-def test_cancelling_what_has_ended_changes_nothing(jobs):
-    jobs.start("fails", [sys.executable, "-c", "exit(3)"], kind="infer", about="a")
-    assert wait_until_over(jobs, "fails").state is JobState.FAILED
-    assert jobs.cancel("fails").state is JobState.FAILED
-
-
-def test_work_that_fails_says_its_own_sentence_and_nothing_else_of_its_log(jobs):
-    script = (
-        "import sys; sys.stderr.write('reading 17.25 kW\\nsunveil: the table has no column x\\n"
-        "17.25\\n'); exit(2)"
-    )
-    jobs.start("fails", [sys.executable, "-c", script], kind="infer", about="a")
-    failed = wait_until_over(jobs, "fails")
-    assert (failed.state, failed.message) == (JobState.FAILED, "the table has no column x")
-    jobs.start("silent", [sys.executable, "-c", "1 / 0"], kind="infer", about="a")
-    silent = wait_until_over(jobs, "silent")
-    assert "ended with code 1" in silent.message
-    assert "Zero" not in json.dumps(silent.to_dict())
-
-
-def test_a_command_that_cannot_be_started_has_failed(jobs):
-    jobs.start("nothing", ["/there/is/nothing/here"], kind="infer", about="a")
-    assert wait_until_over(jobs, "nothing").state is JobState.FAILED
-
-
 def test_running_work_cannot_be_removed_and_other_work_can(jobs, work, tmp_path):
-    jobs.start("infer-a", command(work), kind="infer", about="a")
+    begin(jobs, command(work))
     with pytest.raises(ParameterError, match="cancel it before"):
         jobs.remove("infer-a")
-    jobs.cancel("infer-a")
+    # cancelled in the instant it is started
+    assert jobs.cancel("infer-a").state is JobState.CANCELLED
     jobs.remove("infer-a")
     assert jobs.get("infer-a") is None
     assert list((tmp_path / "jobs").iterdir()) == []
     with pytest.raises(ParameterError, match="no such job"):
         jobs.resume("infer-a")
-
-
-def test_jobs_are_told_newest_first_and_by_what_they_are_about(jobs):
-    for name, about in (("one", "a"), ("two", "b"), ("three", "a")):
-        jobs.start(name, [sys.executable, "-c", ""], kind="infer", about=about)
-        wait_until_over(jobs, name)
-    assert [job.job_id for job in jobs.all()] == ["three", "two", "one"]
-    assert [job.job_id for job in jobs.all("a")] == ["three", "one"]
-
-
-@pytest.mark.parametrize("name", ["", "..", "a/b", "A", ".new-x", "a" * 101, "a\n"])
-def test_a_name_that_could_lead_elsewhere_is_refused(jobs, name):
-    with pytest.raises(ParameterError, match="small letters"):
-        jobs.start(name, ["true"], kind="infer", about="a")
-
-
-def test_only_the_owner_can_read_what_a_job_keeps(jobs, work, tmp_path):
-    jobs.start("infer-a", command(work), kind="infer", about="a")
-    open_gates(work, 0, 1, 2, 3)
-    wait_until_over(jobs, "infer-a")
-    folder = tmp_path / "jobs" / "infer-a"
-    modes = {path.name: path.stat().st_mode & 0o077 for path in [folder, *folder.iterdir()]}
-    assert set(modes.values()) == {0}
-    assert {"job.json", "progress.jsonl", "log.txt", "end.json"} <= set(modes)
 
 
 def test_a_line_that_is_still_being_written_is_not_read(tmp_path):
@@ -331,12 +230,75 @@ def test_a_line_that_is_still_being_written_is_not_read(tmp_path):
     assert last_progress(tmp_path / "none") is None
 
 
+def begin(jobs: BackgroundJobs, doing: list[str], name: str = "infer-a") -> BackgroundJob:
+    return jobs.start(name, doing, kind="infer", about="a")
+
+
+def kill_service(folder: Path, doing: list[str], seconds: float | None = None) -> None:
+    """Have a service of its own start work, and kill it after a while, or when it has started."""
+    service = subprocess.Popen(
+        [sys.executable, "-c", SERVICE, str(folder), *doing],
+        stdout=subprocess.PIPE,
+        start_new_session=True,
+    )
+    with service:
+        if seconds is None:
+            assert service.stdout.readline() == b"started\n"
+        else:
+            time.sleep(seconds)
+        os.killpg(service.pid, signal.SIGKILL)
+
+
+def test_a_service_that_is_killed_leaves_its_work_running_and_the_next_one_finds_it(tmp_path, work):
+    kill_service(tmp_path / "jobs", command(work))
+    jobs = BackgroundJobs(tmp_path / "jobs")
+    assert [job.state for job in jobs.all("a")] == [JobState.RUNNING]
+    # and the same work is not started a second time
+    assert begin(jobs, command(work)).state is JobState.RUNNING
+    assert jobs.resume("infer-a").runs == 1
+    open_gates(work, *EVERY)
+    assert wait_until_over(jobs, "infer-a").state is JobState.DONE
+    assert begin(jobs, command(work)).state is JobState.DONE
+    assert len(begun(work)) == 1
+
+
+def test_work_that_fails_or_cannot_be_started_says_its_own_sentence_and_nothing_of_its_log(jobs):
+    told = "reading 17.25 kW\\nsunveil: the table has no column x\\n17.25\\n"
+    fails = [sys.executable, "-c", f"import sys; sys.stderr.write('{told}'); exit(2)"]
+    begin(jobs, fails, "fails")
+    failed = wait_until_over(jobs, "fails")
+    assert (failed.state, failed.message) == (JobState.FAILED, "the table has no column x")
+    assert jobs.cancel("fails").state is JobState.FAILED
+    begin(jobs, [sys.executable, "-c", "1 / 0"], "silent")
+    silent = wait_until_over(jobs, "silent")
+    assert "ended with code 1" in silent.message
+    assert "Zero" not in json.dumps(silent.to_dict())
+    jobs.start("nothing", ["/there/is/nothing/here"], kind="infer", about="b")
+    assert wait_until_over(jobs, "nothing").state is JobState.FAILED
+    assert [job.job_id for job in jobs.all()] == ["nothing", "silent", "fails"]
+    assert [job.job_id for job in jobs.all("a")] == ["silent", "fails"]
+    for name in ("", "..", "a/b", "A", ".new-x", "a" * 101, "a\n"):
+        with pytest.raises(ParameterError, match="small letters"):
+            begin(jobs, ["true"], name)
+
+
+def test_work_is_done_and_says_how_far_it_is_to_its_owner_alone(jobs, work, tmp_path):
+    job = begin(jobs, command(work))
+    assert (job.state, job.kind, job.about, job.runs) == (JobState.RUNNING, "infer", "a", 1)
+    assert job.words == "starting"
+    open_gates(work, 0, 1)
+    wait_for(lambda: (found := jobs.get("infer-a").progress) is not None and found.done == 2)
+    assert jobs.get("infer-a").progress == JobProgress(2, 4, 20, 40, 2.0, 2.0)
+    assert jobs.get("infer-a").words == "20 of 40 systems, less than a minute left"
+    open_gates(work, 2, 3)
+    ended = wait_until_over(jobs, "infer-a")
+    assert (ended.state, ended.progress.share, ended.message) == (JobState.DONE, 1.0, None)
+    assert ended.ended_at >= ended.made_at
+    folder = tmp_path / "jobs" / "infer-a"
+    modes = {path.name: path.stat().st_mode & 0o077 for path in [folder, *folder.iterdir()]}
+    assert set(modes.values()) == {0}
+    assert {"job.json", "progress.jsonl", "log.txt", "end.json"} <= set(modes)
+
+
 def test_times_are_told_in_words():
-    words = [duration(seconds) for seconds in (3, 60, 100, 3600, 7200.5)]
-    assert words == [
-        "less than a minute",
-        "about a minute",
-        "about 2 minutes",
-        "about 60 minutes",
-        "about 3 hours",
-    ]
+    assert {seconds: duration(seconds) for seconds in TIMES} == TIMES

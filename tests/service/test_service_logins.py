@@ -1,18 +1,38 @@
 from __future__ import annotations
 
+import asyncio
+import logging
+import secrets
+
 import httpx
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 from service_makers import PASSWORD, add_dataset, csrf, new_curator, new_token, post
+from sqlalchemy import event
 
+from sunveil.errors import ParameterError
+from sunveil.service.answer_padding import pad_duration
 from sunveil.service.app import print_addresses
+from sunveil.service.context import TOKEN_MEMORY, Tokens
+from sunveil.service.health_and_metrics import WithoutTraceback
+from sunveil.service.passwords_and_tokens import (
+    MOST_BUCKETS,
+    RateLimit,
+    check_strength,
+    csrf_of,
+    hash_password,
+    make_token,
+    password_fits,
+    random_secret,
+    read_token,
+    same_secret,
+)
 from sunveil.service.settings import Rates, parse_network
 from sunveil.service.store.accounts import (
-    has_curator,
-    new_setup_secret,
     revoke_token,
-    setup_digest,
 )
-from sunveil.service.store.database import TokenRow
+from sunveil.service.store.database import Store
 
 SECRET = "s" * 43
 
@@ -44,50 +64,6 @@ def test_behind_tls_cookies_are_for_tls_and_browsers_are_told_to_stay(serve):
     assert "Secure" in cookie
 
 
-def test_cookies_are_strict_and_out_of_reach_of_scripts(shared):
-    client = shared.client()
-    answer = post(client, "/analyst/login", token=new_token(shared.service))
-    (cookie,) = answer.headers.get_list("set-cookie")
-    assert cookie.startswith("sunveil-analyst=")
-    parts = {part.strip().lower() for part in cookie.split(";")}
-    assert {"httponly", "samesite=strict", "path=/"} <= parts
-
-
-def test_a_form_without_its_token_or_with_anothers_is_refused(shared):
-    client, other = shared.client(), shared.client()
-    token = new_token(shared.service)
-    client.get("/analyst/login")
-    for given in ({}, {"csrf": csrf(other, "/analyst/login")}, {"csrf": "ü"}):
-        answer = client.post("/analyst/login", data={"token": token, **given})
-        assert answer.status_code == 403
-        assert "set-cookie" not in answer.headers
-    page = shared.analyst()
-    assert page.post("/analyst/logout").status_code == 403
-    assert page.get("/analyst").status_code == 200
-
-
-def test_a_form_from_another_site_is_refused_even_with_its_token(shared):
-    client = shared.client()
-    fields = {"csrf": csrf(client, "/analyst/login"), "token": new_token(shared.service)}
-    answer = client.post("/analyst/login", data=fields, headers={"Sec-Fetch-Site": "cross-site"})
-    assert answer.status_code == 403
-
-
-def test_logging_out_ends_the_session_for_good(shared):
-    page = shared.analyst()
-    kept = dict(page.cookies)
-    assert post(page, "/analyst/logout", page="/analyst").status_code == 303
-    again = shared.client(cookies=kept)
-    assert again.get("/analyst").headers["location"] == "/analyst/login"
-
-
-def test_a_session_ends_by_itself(serve):
-    running = serve(session_hours=-1.0)
-    page = running.client()
-    post(page, "/analyst/login", token=new_token(running.service))
-    assert page.get("/analyst").status_code == 303
-
-
 def test_only_digests_of_secrets_are_kept(shared, tmp_path):
     client = shared.client()
     token = new_token(shared.service)
@@ -101,43 +77,6 @@ def test_only_digests_of_secrets_are_kept(shared, tmp_path):
     for secret in (token, token.split("_", 2)[2], cookie, PASSWORD):
         assert secret.encode() not in kept
     assert token.split("_")[1].encode() in kept
-
-
-def test_a_revoked_token_opens_nothing(served):
-    token = new_token(served.service)
-    api, page, other = served.client(token), served.client(), served.analyst()
-    post(page, "/analyst/login", token=token)
-    assert api.get("/me").status_code == 200
-    assert page.get("/analyst").status_code == 200
-    token_id = token.split("_")[1]
-    with served.service.store.changing() as connection:
-        revoke_token(connection, token_id)
-    served.service.tokens.forget(token_id)
-    assert api.get("/me").status_code == 401
-    assert page.get("/analyst").headers["location"] == "/analyst/login"
-    assert other.get("/analyst").status_code == 200
-    assert "revoked" in api.get("/me").json()["detail"]
-    assert post(served.client(), "/analyst/login", token=token).status_code == 403
-    with served.service.store.reading() as connection:
-        assert connection.get(TokenRow, token_id).revoked is not None
-
-
-@pytest.mark.parametrize(
-    "text", ["none", "sv_", "Bearer", "sv_" + "0" * 16 + "_" + "a" * 43, "ü" * 30]
-)
-def test_what_is_no_token_opens_nothing(shared, text):
-    headers = {"Authorization": b"Bearer " + text.encode()}
-    answer = httpx.get(f"{shared.base}/api/v1/me", headers=headers)
-    assert answer.status_code == 401
-    assert answer.headers["www-authenticate"] == "Bearer"
-
-
-def test_the_right_half_of_a_token_with_a_wrong_secret_opens_nothing(shared):
-    token = new_token(shared.service)
-    assert shared.client(token).get("/me").status_code == 200
-    assert (
-        shared.client(token[:-1] + ("a" if token[-1] != "a" else "b")).get("/me").status_code == 401
-    )
 
 
 def test_a_wrong_password_and_an_unknown_name_are_told_alike(shared):
@@ -171,16 +110,6 @@ def test_the_first_start_gives_a_link_that_makes_one_curator(serve):
     said.clear()
     print_addresses(running.service, running.base, say=said.append)
     assert not any("setup" in line for line in said)
-
-
-def test_a_new_link_ends_the_one_before(serve):
-    store = serve().service.store
-    with store.changing() as connection:
-        new_setup_secret(connection, SECRET)
-        first = setup_digest(connection)
-        new_setup_secret(connection, "t" * 43)
-        assert setup_digest(connection) != first
-        assert not has_curator(connection)
 
 
 def test_logins_from_one_address_are_limited(serve):
@@ -231,3 +160,174 @@ def test_plotly_comes_from_its_wheel_packed_and_once(shared):
     plain = client.get("/static/plotly.min.js", headers={"Accept-Encoding": "identity"})
     assert "content-encoding" not in plain.headers
     assert plain.content == answer.content
+
+
+def test_a_session_has_a_strict_cookie_and_ends_for_good(shared):
+    client = shared.client()
+    answer = post(client, "/analyst/login", token=new_token(shared.service))
+    (cookie,) = answer.headers.get_list("set-cookie")
+    assert cookie.startswith("sunveil-analyst=")
+    parts = {part.strip().lower() for part in cookie.split(";")}
+    assert {"httponly", "samesite=strict", "path=/"} <= parts
+    kept = dict(client.cookies)
+    assert client.post("/analyst/logout").status_code == 403
+    assert client.get("/analyst").status_code == 200
+    assert post(client, "/analyst/logout", page="/analyst").status_code == 303
+    again = shared.client(cookies=kept)
+    assert again.get("/analyst").headers["location"] == "/analyst/login"
+
+
+def test_a_form_without_its_token_with_anothers_or_from_another_site_is_refused(shared):
+    client, other = shared.client(), shared.client()
+    token, right = new_token(shared.service), csrf(client, "/analyst/login")
+    cross = {"Sec-Fetch-Site": "cross-site"}
+    for field, headers in (
+        ({}, {}),
+        ({"csrf": csrf(other, "/analyst/login")}, {}),
+        ({"csrf": "ü"}, {}),
+        ({"csrf": right}, cross),
+    ):
+        answer = client.post("/analyst/login", data={"token": token, **field}, headers=headers)
+        assert answer.status_code == 403
+        assert "set-cookie" not in answer.headers
+    assert post(client, "/analyst/login", token=token).status_code == 303
+
+
+def test_what_is_no_token_opens_nothing(shared):
+    token = new_token(shared.service)
+    assert shared.client(token).get("/me").status_code == 200
+    unknown = "sv_" + "0" * 16 + "_" + "a" * 43
+    wrong = token[:-1] + ("a" if token[-1] != "a" else "b")
+    for text in ("none", "sv_", "Bearer", unknown, "ü" * 30, wrong):
+        headers = {"Authorization": b"Bearer " + text.encode()}
+        answer = httpx.get(f"{shared.base}/api/v1/me", headers=headers)
+        assert answer.status_code == 401
+        assert answer.headers["www-authenticate"] == "Bearer"
+
+
+@pytest.fixture
+def clock(monkeypatch):
+    """Let tokens be remembered by a clock that tests move on."""
+    told = [100.0]
+    init = Tokens.__init__
+
+    def made(self, store):
+        init(self, store)
+        self._known = type(self._known)(self._known.maxsize, self._known.ttl, lambda: told[0])
+
+    monkeypatch.setattr(Tokens, "__init__", made)
+    return told
+
+
+def test_a_token_is_looked_up_once_a_second_and_one_revoked_elsewhere_ends_within_it(clock, served):
+    tokens, looked_up = [new_token(served.service) for _ in range(2)], []
+    one, two = (served.client(token) for token in tokens)
+
+    def note(*given):
+        if "service_tokens" in given[2]:
+            looked_up.append(given[2])
+
+    event.listen(served.service.store.engine, "before_cursor_execute", note)
+    for _ in range(3):
+        for _ in range(5):
+            assert one.get("/me").status_code == 200
+        clock[0] += TOKEN_MEMORY + 0.01
+    assert len(looked_up) == 3
+    page = served.client()
+    post(page, "/analyst/login", token=tokens[0])
+    assert one.get("/me").status_code == page.get("/analyst").status_code == 200
+    other = Store(served.service.settings.where)
+    with other.changing() as connection:
+        revoke_token(connection, read_token(tokens[0]).id)
+    other.close()
+    clock[0] += TOKEN_MEMORY + 0.01
+    assert TOKEN_MEMORY <= 1.0
+    assert [api.get("/me").status_code for api in (one, two)] == [401, 200]
+    assert "revoked" in one.get("/me").json()["detail"]
+    assert page.get("/analyst").headers["location"] == "/analyst/login"
+    assert post(served.client(), "/analyst/login", token=tokens[0]).status_code == 403
+
+
+@given(st.text())
+def test_no_text_but_a_token_is_read_as_one(text):
+    assert read_token(text) is None
+
+
+@pytest.mark.parametrize(("work", "multiples"), [(0.0, 1), (0.03, 1), (0.07, 2), (0.24, 5)])
+def test_an_answer_takes_whole_multiples_of_its_time(work, multiples):
+    waited = []
+
+    async def sleep(seconds):
+        waited.append(seconds)
+
+    asyncio.run(pad_duration(7.0, 0.05, clock=lambda: 7.0 + work, sleep=sleep))
+    (more,) = waited
+    assert work + more == pytest.approx(multiples * 0.05)
+
+
+def test_a_log_never_holds_what_an_exception_says():
+    try:
+        raise ValueError("meter 12 read 3.4 kWh")
+    except ValueError as error:
+        info = (type(error), error, error.__traceback__)
+    record = logging.LogRecord("x", logging.ERROR, "f", 1, "it broke %s", ("here",), info)
+    assert WithoutTraceback().filter(record)
+    assert logging.Formatter().format(record) == "it broke here: ValueError"
+
+
+def test_a_password_fits_its_own_hash_alone_which_says_how_it_was_made():
+    long = PASSWORD + secrets.token_urlsafe(120)  # taken whole
+    one, other = hash_password(long), hash_password(long)
+    assert one != other
+    assert password_fits(long, one)
+    assert password_fits(long, other)
+    for wrong in (long[:-1], long + "!", ""):
+        assert not password_fits(wrong, one)
+    assert not password_fits(long, None)
+    kind, cost, block, lanes, _, _ = one.split("$")
+    assert (kind, int(cost), int(block), int(lanes)) == ("scrypt", 2**15, 8, 1)
+
+
+def test_a_password_that_is_too_short_too_long_or_easily_guessed_is_refused_with_advice():
+    for strong in (PASSWORD, PASSWORD + secrets.token_urlsafe(120), "hildegard von bingen"):
+        check_strength(strong)
+    for password in ("", "short", "x" * 11, "x" * 201):
+        with pytest.raises(ParameterError, match="12 to 200"):
+            check_strength(password)
+    weak = ("passwordpassword", "cora the curator", "sunveil2026!!", "qwertyuiop12345", "x" * 200)
+    for password in (*weak, "hildegard von bingen"):
+        with pytest.raises(ParameterError, match=r"easily guessed\. [A-Z]"):
+            check_strength(password, ["cora", "hildegard von bingen"])
+
+
+def test_a_token_is_read_back_and_hides_its_secret_and_a_form_has_one_of_its_cookie():
+    made = make_token()
+    assert read_token(f" {made.text}\n") == made
+    assert made.secret not in repr(made)
+    assert made.fits(made.digest)
+    assert not make_token().fits(made.digest)
+    assert len(made.secret) == 43
+    one, other = random_secret(), random_secret()
+    assert csrf_of(one) == csrf_of(one) != csrf_of(other)
+    assert one not in csrf_of(one)
+    assert same_secret("ä", "ä")
+    assert not same_secret("a", "ä")
+
+
+def test_a_bucket_gives_its_burst_and_then_its_rate_and_buckets_do_not_grow_without_end():
+    now = 0.0
+    limit = RateLimit(2.0, 3.0, clock=lambda: now)
+    assert [limit.take("a") for _ in range(5)] == [0, 0, 0, 1, 1]
+    assert limit.take("b") == 0
+    now = 0.5
+    assert [limit.take("a") for _ in range(2)] == [0, 1]
+    now = 1000.0
+    assert [limit.take("a") for _ in range(4)] == [0, 0, 0, 1]
+    slow = RateLimit(0.1, 1.0, clock=lambda: 0.0)
+    assert [slow.take("a") for _ in range(2)] == [0, 10]
+    many = RateLimit(1.0, 1.0, clock=lambda: 0.0)
+    for number in range(MOST_BUCKETS + 10):
+        many.take(str(number))
+    assert len(many._buckets) == MOST_BUCKETS
+    assert many.take(str(MOST_BUCKETS + 9)) > 0
+    assert many.take("0") == 0

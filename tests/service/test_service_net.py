@@ -3,13 +3,11 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
 
 import pandas as pd
 import pytest
 from curator_makers import write_results, write_rows
-from service_makers import SYSTEMS, Running, add_dataset, key, quick_settings
-from service_makers import running as running_service
+from service_makers import SYSTEMS, Running, add_dataset, key
 
 from plot_makers import pair_of
 from sunveil.estimates.planes_and_intervals import SEASONS
@@ -31,17 +29,14 @@ HOME = {
 
 
 @pytest.fixture(scope="module")
-def running(tmp_path_factory) -> Iterator[Running]:
+def running(start) -> Running:
     """Return a service with estimates of net meters, their households among them."""
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setenv("XDG_STATE_HOME", str(tmp_path_factory.mktemp("marks")))
-        found = running_service(quick_settings(tmp_path_factory.mktemp("net")))
-        add_dataset(found.service, extra={"net": SYSTEMS})
-        path = found.service.settings.datasets / "roofs" / "estimates.json"
-        rows = [{**row, "household_load": HOME} for row in json.loads(path.read_text())]
-        path.write_text(json.dumps(rows))
-        yield found
-        found.stop()
+    found = start()
+    add_dataset(found.service, extra={"net": SYSTEMS})
+    path = found.service.settings.datasets / "roofs" / "estimates.json"
+    rows = [{**row, "household_load": HOME} for row in json.loads(path.read_text())]
+    path.write_text(json.dumps(rows))
+    return found
 
 
 def described_as(form, meters, table):
@@ -65,22 +60,6 @@ def test_a_curator_declares_net_meters_for_all_or_in_the_table_of_systems(tmp_pa
     assert "--net" not in inference_command(running.service, made[""])
 
 
-def test_columns_of_import_and_export_declare_net_meters(tmp_path):
-    table = tmp_path / "systems.csv"
-    table.write_text("system_id,latitude,longitude,metering\na,40,-105,\nb,40,-105,generation\n")
-    rows = {"system_id": ["a"], "time": pd.to_datetime(["2024-06-01T12:00Z"])}
-    pd.DataFrame({**rows, "import_kw": [0.0], "export_kw": [1.0]}).to_parquet(
-        tmp_path / "m.parquet"
-    )
-    pd.DataFrame({**rows, "power_kw": [1.0]}).to_parquet(tmp_path / "g.parquet")
-    form = DatasetForm.of({"title": "Homes"})
-    told = [
-        described_as(form, tmp_path / name, table).net
-        for name in ("m.parquet", "g.parquet", "gone")
-    ]
-    assert told == [1, 0, 0]
-
-
 def test_a_form_adds_up_columns(tmp_path):
     table, meters = tmp_path / "systems.csv", tmp_path / "m"
     table.write_text("system_id,latitude,longitude\na,40,-105\n")
@@ -96,12 +75,6 @@ def test_a_form_adds_up_columns(tmp_path):
     assert set(record.power_kw) == {2.5}
 
 
-def test_the_form_offers_it_and_says_what_it_means(running):
-    page = running.curator().get("/curator/add").text
-    assert page.count('name="net"') == 2
-    assert "releases of single systems rely on this declaration" in page
-
-
 def test_analysts_are_told_that_systems_are_net_metered_and_what_that_costs(running):
     said = net_sentence(SYSTEMS, SYSTEMS)
     assert said.startswith("All systems have net meters")
@@ -114,25 +87,6 @@ def test_analysts_are_told_that_systems_are_net_metered_and_what_that_costs(runn
     assert running.api().get("/datasets/roofs").json()["net_systems"] == SYSTEMS
 
 
-@pytest.mark.parametrize("kind", ["fleet-table", "totals", "quantiles"])
-def test_no_answer_holds_anything_of_a_household(running, kind):
-    api = running.api()
-    asked = {"kind": kind, "epsilon": 0.5}
-    answer = api.post("/datasets/roofs/releases", json=asked, headers=key())
-    assert answer.status_code == 201
-    page = running.analyst().get(f"/analyst/releases/{answer.json()['id']}").text
-    names = ("household_load", "self_consumption", "mean_load", "load_kw", "secret-")
-    for told in (answer.text, page):
-        assert [secret for secret in (*SECRETS, *names) if secret in told] == []
-
-
-def test_a_household_is_no_group_that_an_analyst_could_ask_by(running):
-    asked = {"kind": "totals", "epsilon": 0.1, "group_by": "household_load"}
-    answer = running.api().post("/datasets/roofs/releases", json=asked, headers=key())
-    assert answer.status_code == 404
-    assert not any(secret in answer.text for secret in SECRETS)
-
-
 def test_the_curator_sees_the_household_marked_private(running):
     folder = running.service.settings.datasets / "homes"
     folder.mkdir()
@@ -141,16 +95,42 @@ def test_the_curator_sees_the_household_marked_private(running):
     row = pair_of(system_id="net").to_row() | {"planes": [], "flags": ["net_meter"]}
     placed = {**row, "household_load": HOME, "latitude": 40.0, "longitude": -105.0}
     write_rows(folder / "inferred" / "estimates" / "part-00002.parquet", [placed])
-    made = Served(
-        name="homes",
-        title="Homes",
-        folder="homes",
-        meters="meters",
-        extra={"systems_table": "systems.csv", "listed": 5},
-    )
+    extra = {"systems_table": "systems.csv", "listed": 5}
+    made = Served("homes", "Homes", "homes", meters="meters", extra=extra)
     with running.service.store.changing() as connection:
         add_served(connection, made)
     page = running.curator("dora").get("/curator/datasets/homes/system?system_id=net").text
     assert "Readings and consumption of one household." in page
-    other = running.curator("eve").get("/curator/datasets/homes/system?system_id=s000").text
+    curator = running.curator("eve")
+    form = curator.get("/curator/add").text
+    assert form.count('name="net"') == 2
+    assert "releases of single systems rely on this declaration" in form
+    other = curator.get("/curator/datasets/homes/system?system_id=s000").text
     assert "Readings of one household." in other
+
+
+@pytest.mark.parametrize("kind", ["fleet-table", "totals", "quantiles"])
+def test_no_answer_holds_anything_of_a_household_and_none_is_a_group(running, kind):
+    api, asked = running.api(), {"kind": kind, "epsilon": 0.5}
+    answer = api.post("/datasets/roofs/releases", json=asked, headers=key())
+    assert answer.status_code == 201
+    page = running.analyst().get(f"/analyst/releases/{answer.json()['id']}").text
+    asked |= {"group_by": "household_load"}
+    refused = api.post("/datasets/roofs/releases", json=asked, headers=key())
+    assert refused.status_code == 404
+    names = ("household_load", "self_consumption", "mean_load", "load_kw", "secret-")
+    for told in (answer.text, page):
+        assert [secret for secret in (*SECRETS, *names) if secret in told] == []
+    assert not any(secret in refused.text for secret in SECRETS)
+
+
+def test_columns_of_import_and_export_declare_net_meters(tmp_path):
+    table = tmp_path / "systems.csv"
+    table.write_text("system_id,latitude,longitude,metering\na,40,-105,\nb,40,-105,generation\n")
+    rows = {"system_id": ["a"], "time": pd.to_datetime(["2024-06-01T12:00Z"])}
+    net, plain = tmp_path / "m.parquet", tmp_path / "g.parquet"
+    pd.DataFrame({**rows, "import_kw": [0.0], "export_kw": [1.0]}).to_parquet(net)
+    pd.DataFrame({**rows, "power_kw": [1.0]}).to_parquet(plain)
+    form = DatasetForm.of({"title": "Homes"})
+    told = [described_as(form, path, table).net for path in (net, plain, tmp_path / "gone")]
+    assert told == [1, 0, 0]

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import html
 import re
 from urllib.parse import parse_qs, urlencode, urlsplit
 
@@ -17,12 +18,21 @@ from service_makers import (
     new_curator,
     new_token,
     post,
-    quick_settings,
-    running,
+    token_in,
 )
 
+from sunveil.errors import ParameterError
 from sunveil.ledger.hash_chain import actor_of
-from sunveil.service.single_sign_on import SECONDS, OidcProvider, SignInRefused, begin_flow, flow_of
+from sunveil.service.settings import ServiceSettings, parse_network, read_oidc
+from sunveil.service.single_sign_on import (
+    SECONDS,
+    OidcProvider,
+    SignInRefused,
+    begin_flow,
+    flow_of,
+    grant_of,
+    person_of,
+)
 from sunveil.service.store.accounts import (
     account_of_subject,
     disable_account,
@@ -30,7 +40,24 @@ from sunveil.service.store.accounts import (
     find_account,
 )
 
+WHOLE = """
+address = "https://sunveil.example.org"
+[provider]
+name = "Example Utility"
+issuer = "https://id.example.org"
+client_id = "sunveil"
+secret_file = "secret"
+scopes = ["openid", "groups"]
+[claims]
+name = "nickname"
+analyst = "sunveil_analyst"
+[roles]
+curator = ["curators"]
+analyst = ["analysts", "aggregators"]
+reader = ["readers"]
+"""
 pytestmark = pytest.mark.usefixtures("quick_hashes")
+TEXTS = st.text(st.characters(codec="utf-8"), max_size=40)
 
 
 @pytest.fixture(scope="module")
@@ -41,16 +68,10 @@ def provider():
 
 
 @pytest.fixture(scope="module")
-def sso(provider, tmp_path_factory):
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setenv("XDG_STATE_HOME", str(tmp_path_factory.mktemp("marks")))
-        made = quick_settings(
-            tmp_path_factory.mktemp("sso"), port=provider.service_port, oidc=provider.settings()
-        )
-        found = running(made)
-        add_dataset(found.service, epsilon=50.0, shares={"ann": 5.0})
-        yield found
-        found.stop()
+def sso(provider, start):
+    found = start(port=provider.service_port, oidc=provider.settings())
+    add_dataset(found.service, epsilon=50.0, shares={"ann": 5.0})
+    return found
 
 
 def account(sso, subject):
@@ -79,15 +100,6 @@ def test_who_has_a_role_at_the_provider_comes_in_with_it(sso, person, role, home
     assert "max-age=0" in flow.lower()
 
 
-def test_who_has_no_role_is_told_so_and_gets_nothing(sso):
-    browser, page = sign_in(sso, "u-nemo")
-    assert page.status_code == 403
-    assert "gives you no role here" in page.text
-    assert browser.get("/curator").headers["location"] == "/curator/login"
-    assert browser.get("/analyst").headers["location"] == "/analyst/login"
-    assert account(sso, "u-nemo") is None
-
-
 def test_an_analyst_of_the_provider_is_not_the_ledgers_of_the_same_name(sso):
     token = new_token(sso.service, "ann")
     browser, _ = sign_in(sso, "u-ann")
@@ -111,23 +123,13 @@ def test_an_analyst_of_the_provider_is_not_the_ledgers_of_the_same_name(sso):
     ).is_success
 
 
-def test_a_local_account_of_the_same_name_is_left_alone(sso):
-    new_curator(sso.service, "rita")
-    sign_in(sso, "u-rita")
-    with sso.service.store.reading() as connection:
-        local = find_account(connection, "rita")
-    assert (local.local, local.role) == (True, "curator")
-    found = account(sso, "u-rita")
-    assert (found.name, found.role, found.scope) == ("rita@localhost", "analyst", "read")
-
-
 def test_the_api_answers_a_token_of_single_sign_on_as_described(sso):
     browser, _ = sign_in(sso, "u-programs")
     who = account(sso, "u-programs").analyst
     sso.service.ledger.set_share("roofs", who, 20.0)
     fields = {"scope": "ask", "days": "1", "label": "programs"}
     made = post(browser, "/analyst/account/tokens", page="/analyst/account", **fields)
-    token = re.search(r"sv_[0-9a-f]{16}_[\w-]{43}", made.text)[0]
+    token = token_in(made.text)
     api = sso.client(token)
     assert api.get("/me").json()["analyst"] == who
     description = sso.client().get("/api/v1/openapi.json").json()
@@ -160,18 +162,6 @@ def test_roles_are_taken_anew_at_each_sign_in(sso, monkeypatch):
     assert page.status_code == 403
     assert again.get("/curator").status_code == 303
     assert account(sso, "u-moves").role == "none"
-
-
-def test_a_disabled_account_stays_out_whatever_the_provider_says(sso):
-    sign_in(sso, "u-audrey")
-    with sso.service.store.changing() as connection:
-        disable_account(connection, account(sso, "u-audrey"))
-    _, page = sign_in(sso, "u-audrey")
-    assert page.status_code == 403
-    assert "is disabled." in page.text
-    with sso.service.store.changing() as connection:
-        enable_account(connection, account(sso, "u-audrey"))
-    assert sign_in(sso, "u-audrey")[1].status_code == 200
 
 
 def test_an_answer_with_another_state_or_in_another_browser_is_refused(sso):
@@ -231,93 +221,9 @@ def test_a_browser_comes_in_from_another_site_with_strict_cookies(sso, browser):
     context.close()
 
 
-def test_signing_out_leads_on_to_the_provider(sso, provider):
-    browser, page = sign_in(sso, "u-cora")
-    assert page.status_code == 200, page.text
-    answer = post(browser, "/curator/logout", page="/curator")
-    assert answer.headers["location"] == "/oidc/signed-out"
-    text = browser.get("/oidc/signed-out").text
-    address = re.search(r'href="(http[^"]*)"', text)[1].replace("&amp;", "&")
-    assert address.startswith(f"{provider.issuer}/oauth/end_session")
-    assert httpx.get(address).status_code < 400
-    assert browser.get("/curator").status_code == 303
-
-
-def test_the_login_pages_offer_the_provider_beside_passwords(sso):
-    for path in ("/curator/login", "/analyst/login"):
-        text = sso.client().get(path).text
-        assert 'href="/oidc/begin"' in text
-        assert "Sign in with Example Utility" in text
-        assert 'type="password"' in text
-
-
-def test_local_accounts_can_be_switched_off(provider, serve):
-    off = serve(oidc=provider.settings(local=False))
-    new_curator(off.service, "cora")
-    client = off.client()
-    page = post(client, "/curator/login", page="/analyst/login", name="cora", password=PASSWORD)
-    assert page.status_code == 403
-    assert "Passwords are switched off" in page.text
-    assert 'name="password"' not in client.get("/curator/login").text
-    assert post(client, "/analyst/login", token=new_token(off.service)).status_code == 303
-
-
-def test_a_provider_that_is_down_is_told_in_a_sentence(provider, serve):
-    away = serve(oidc=provider.settings(issuer="http://localhost:9"))
-    client = away.client()
-    page = client.get("/oidc/begin")
-    assert page.status_code == 503
-    assert "Try again in a few minutes" in page.text
-    assert page.headers["retry-after"] == "60"
-    assert client.get("/oidc/signed-out").status_code == 200
-
-
-def test_a_provider_that_names_itself_otherwise_is_refused(provider, serve):
-    other = serve(oidc=provider.settings(issuer=f"http://127.0.0.1:{provider.port}/x/.."))
-    assert other.client().get("/oidc/begin").status_code == 503
-
-
-def test_without_a_provider_there_is_nothing_there(serve):
-    client = serve().client()
-    for path in ("/oidc/begin", "/oidc/callback?code=1&state=2", "/oidc/signed-out"):
-        assert client.get(path).status_code == 404
-    assert "/oidc/begin" not in client.get("/curator/login").text
-
-
-# These leave codes at the provider that are never taken up, of which its memory makes a muddle:
-# they stand behind all others that sign in.
-
-
 def changed(address: str, **values: str) -> str:
     query = {name: each[0] for name, each in parse_qs(urlsplit(address).query).items()}
     return urlsplit(address)._replace(query=urlencode({**query, **values})).geturl()
-
-
-@pytest.mark.parametrize(
-    ("values", "words"),
-    [
-        ({"nonce": "another"}, "not meant for this sign-in"),
-        ({"code_challenge": "x" * 43}, "did not accept this sign-in"),
-    ],
-)
-def test_a_signed_token_of_another_sign_in_is_refused(sso, values, words):
-    browser = sso.client()
-    page = browser.get(back_from_provider(changed(begin(browser), **values), "u-cora"))
-    assert page.status_code == 403
-    assert words in page.text
-    assert "sunveil-curator" not in browser.cookies
-
-
-def test_a_token_for_another_audience_is_refused(provider, sso):
-    there = OidcProvider(provider.settings(client_id="elsewhere", secret="another"))
-    flow = begin_flow()
-    back = back_from_provider(there.authorization_url(flow), "u-cora")
-    code = parse_qs(urlsplit(back).query)["code"][0]
-    with pytest.raises(SignInRefused, match="not meant for this sign-in"):
-        there.claims(code, flow)
-
-
-TEXTS = st.text(st.characters(codec="utf-8"), max_size=40)
 
 
 @settings(
@@ -346,3 +252,174 @@ def test_a_flow_ends_after_a_while_and_others_are_none(monkeypatch):
     begun = int(flow.cookie.partition(".")[0])
     monkeypatch.setattr("sunveil.service.single_sign_on.time.time", lambda: begun + SECONDS + 1)
     assert flow_of(flow.cookie) is None
+
+
+@pytest.fixture
+def write(tmp_path):
+    (tmp_path / "secret").write_text("very secret\n")
+
+    def write_file(text):
+        (tmp_path / "oidc.toml").write_text(text)
+        return tmp_path / "oidc.toml"
+
+    return write_file
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "said"),
+    [
+        ("address", "adress", "adress is not known"),
+        ('"https://sunveil.example.org"', '"http://sunveil.example.org"', "begins with https://"),
+        ('"https://id.example.org"', '"id.example.org"', "an address such as"),
+        ('client_id = "sunveil"', "", "provider.client_id is missing"),
+        ('"openid", ', "", "lacks openid"),
+        ('["curators"]', '"curators"', "roles.curator is a list"),
+        ("reader =", "king =", "roles.king is not known"),
+        ('secret_file = "secret"', 'secret_file = "no"', "secret_file cannot be read"),
+        ("[provider]", "local = 1\n[provider]", "local is true or false"),
+        ("[roles]", "[roles", "is no TOML"),
+    ],
+)
+def test_what_is_wrong_with_a_file_is_said_in_one_sentence(write, old, new, said):
+    assert old in WHOLE
+    with pytest.raises(ParameterError, match=said) as caught:
+        read_oidc(write(WHOLE.replace(old, new)))
+    assert "very secret" not in str(caught.value)
+    assert "\n" not in str(caught.value)
+
+
+def test_single_sign_on_comes_back_to_the_address_of_the_service(write, tmp_path):
+    found, proxies = read_oidc(write(WHOLE)), (parse_network("127.0.0.1"),)
+    for other in ({}, {"address": "https://elsewhere.example", "trusted_proxies": proxies}):
+        with pytest.raises(ParameterError, match="give the same to --address"):
+            ServiceSettings(data=tmp_path, oidc=found, **other)
+    same = {"address": found.address, "trusted_proxies": proxies}
+    assert ServiceSettings(data=tmp_path, oidc=found, **same).https
+
+
+def test_who_has_no_role_or_is_disabled_gets_nothing_whatever_the_provider_says(sso):
+    browser, page = sign_in(sso, "u-nemo")
+    assert page.status_code == 403
+    assert "gives you no role here" in page.text
+    for side in ("curator", "analyst"):
+        assert browser.get(f"/{side}").headers["location"] == f"/{side}/login"
+    assert account(sso, "u-nemo") is None
+    sign_in(sso, "u-audrey")
+    with sso.service.store.changing() as connection:
+        disable_account(connection, account(sso, "u-audrey"))
+    _, page = sign_in(sso, "u-audrey")
+    assert (page.status_code, "is disabled." in page.text) == (403, True)
+    with sso.service.store.changing() as connection:
+        enable_account(connection, account(sso, "u-audrey"))
+    assert sign_in(sso, "u-audrey")[1].status_code == 200
+
+
+def test_the_provider_is_offered_beside_passwords_and_local_accounts_of_a_name_are_left_alone(sso):
+    for path in ("/curator/login", "/analyst/login"):
+        text = sso.client().get(path).text
+        assert 'href="/oidc/begin"' in text
+        assert "Sign in with Example Utility" in text
+        assert 'type="password"' in text
+    new_curator(sso.service, "rita")
+    sign_in(sso, "u-rita")
+    with sso.service.store.reading() as connection:
+        local = find_account(connection, "rita")
+    assert (local.local, local.role) == (True, "curator")
+    found = account(sso, "u-rita")
+    assert (found.name, found.role, found.scope) == ("rita@localhost", "analyst", "read")
+
+
+def test_signing_out_leads_on_to_the_provider(sso, provider):
+    browser, page = sign_in(sso, "u-cora")
+    assert page.status_code == 200, page.text
+    answer = post(browser, "/curator/logout", page="/curator")
+    assert answer.headers["location"] == "/oidc/signed-out"
+    text = browser.get("/oidc/signed-out").text
+    address = html.unescape(re.search(r'href="(http[^"]*)"', text)[1])
+    assert address.startswith(f"{provider.issuer}/oauth/end_session")
+    assert httpx.get(address).status_code < 400
+    assert browser.get("/curator").status_code == 303
+
+
+def test_local_accounts_can_be_switched_off_and_without_a_provider_it_is_not_there(provider, serve):
+    off = serve(oidc=provider.settings(local=False))
+    new_curator(off.service, "cora")
+    client = off.client()
+    page = post(client, "/curator/login", page="/analyst/login", name="cora", password=PASSWORD)
+    assert (page.status_code, "Passwords are switched off" in page.text) == (403, True)
+    assert 'name="password"' not in client.get("/curator/login").text
+    assert post(client, "/analyst/login", token=new_token(off.service)).status_code == 303
+    client = serve(off.service.settings.data.parent / "other").client()
+    for path in ("/oidc/begin", "/oidc/callback?code=1&state=2", "/oidc/signed-out"):
+        assert client.get(path).status_code == 404
+    assert "/oidc/begin" not in client.get("/curator/login").text
+
+
+def test_a_provider_that_is_down_or_names_itself_otherwise_is_told_in_a_sentence(provider, serve):
+    down = serve(oidc=provider.settings(issuer="http://localhost:9"))
+    away = down.client()
+    page = away.get("/oidc/begin")
+    assert page.status_code == 503
+    assert "Try again in a few minutes" in page.text
+    assert page.headers["retry-after"] == "60"
+    assert away.get("/oidc/signed-out").status_code == 200
+    named = provider.settings(issuer=f"http://127.0.0.1:{provider.port}/x/..")
+    other = serve(down.service.settings.data.parent / "other", oidc=named)
+    assert other.client().get("/oidc/begin").status_code == 503
+
+
+# This leaves codes at the provider that are never taken up, of which its memory makes a muddle:
+# it stands behind all others that sign in.
+def test_a_signed_token_of_another_sign_in_or_audience_is_refused(provider, sso):
+    for values, words in (
+        ({"nonce": "another"}, "not meant for this sign-in"),
+        ({"code_challenge": "x" * 43}, "did not accept this sign-in"),
+    ):
+        browser = sso.client()
+        page = browser.get(back_from_provider(changed(begin(browser), **values), "u-cora"))
+        assert (page.status_code, words in page.text) == (403, True)
+        assert "sunveil-curator" not in browser.cookies
+    there = OidcProvider(provider.settings(client_id="elsewhere", secret="another"))
+    flow = begin_flow()
+    back = back_from_provider(there.authorization_url(flow), "u-cora")
+    code = parse_qs(urlsplit(back).query)["code"][0]
+    with pytest.raises(SignInRefused, match="not meant for this sign-in"):
+        there.claims(code, flow)
+
+
+def test_a_file_says_who_the_provider_is_and_hides_the_secret(write, monkeypatch, tmp_path):
+    found = read_oidc(write(WHOLE))
+    assert (found.issuer, found.client_id) == ("https://id.example.org", "sunveil")
+    assert found.secret == "very secret"
+    assert "very secret" not in repr(found)
+    assert found.redirect_uri == "https://sunveil.example.org/oidc/callback"
+    assert (found.name_claim, found.role_claim, found.local) == ("nickname", "groups", True)
+    text = WHOLE.replace('secret_file = "secret"', 'secret_env = "SUNVEIL_SECRET"')
+    with pytest.raises(ParameterError, match="SUNVEIL_SECRET"):
+        read_oidc(write(text))
+    monkeypatch.setenv("SUNVEIL_SECRET", "from outside")
+    assert read_oidc(write(text)).secret == "from outside"
+    with pytest.raises(ParameterError, match="check --oidc") as caught:
+        read_oidc(tmp_path / "none.toml")
+    assert str(tmp_path) not in str(caught.value)
+
+
+def test_the_first_role_that_fits_is_taken_and_a_person_named_by_claim_or_subject(write):
+    settings = read_oidc(write(WHOLE))
+    for value, grant in (
+        (["readers", "curators"], ("curator", "ask")),
+        ("aggregators", ("analyst", "ask")),
+        (["readers", 7, None], ("analyst", "read")),
+        (["nobody"], None),
+        ([], None),
+        (None, None),
+        ({"curators": True}, None),
+        ("CURATORS", None),
+    ):
+        assert grant_of(value, settings) == grant
+    claims = {"sub": "7", "nickname": " Ann\n ", "groups": ["analysts"], "sunveil_analyst": "A"}
+    found = person_of(claims, settings)
+    assert (found.subject, found.name, found.analyst) == ("7", "Ann", "A")
+    assert person_of({"sub": "7", "nickname": 5}, settings).name == "7"
+    assert person_of({"sub": "\n"}, settings).name == "somebody"
+    assert len(person_of({"sub": "7", "nickname": "n" * 5000}, settings).name) == 200

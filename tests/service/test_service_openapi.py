@@ -7,7 +7,7 @@ import schemathesis
 from hypothesis import HealthCheck, assume, given, settings
 from hypothesis import strategies as st
 from schemathesis.generation import GenerationMode
-from service_makers import add_dataset, key, quick_settings, running
+from service_makers import add_dataset, key
 
 from sunveil.service.store.accounts import add_account, issue_token
 
@@ -29,20 +29,17 @@ MODES = {"as described": GenerationMode.POSITIVE, "against it": GenerationMode.N
 
 
 @pytest.fixture(scope="module")
-def described(tmp_path_factory):
+def described(start):
     """Return a service with a release, its description, and a token of a local account."""
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setenv("XDG_STATE_HOME", str(tmp_path_factory.mktemp("marks")))
-        found = running(quick_settings(tmp_path_factory.mktemp("service")))
-        add_dataset(found.service, epsilon=900.0)
-        with found.service.store.changing() as connection:
-            account = add_account(connection, "tess", role="analyst", analyst="ann")
-            token = issue_token(connection, "ann", account_id=account.id).text
-        question = {"kind": "totals", "epsilon": 1.0}
-        release = found.client(token).post("/datasets/roofs/releases", json=question, headers=key())
-        description = found.client().get("/api/v1/openapi.json").json()
-        yield found, schemathesis.openapi.from_dict(description), token, release.json()["id"]
-        found.stop()
+    found = start()
+    add_dataset(found.service, epsilon=900.0)
+    with found.service.store.changing() as connection:
+        account = add_account(connection, "tess", role="analyst", analyst="ann")
+        token = issue_token(connection, "ann", account_id=account.id).text
+    question = {"kind": "totals", "epsilon": 1.0}
+    release = found.client(token).post("/datasets/roofs/releases", json=question, headers=key())
+    description = found.client().get("/api/v1/openapi.json").json()
+    return found, schemathesis.openapi.from_dict(description), token, release.json()["id"]
 
 
 def test_the_list_of_operations_is_whole(described):

@@ -1,6 +1,9 @@
 from __future__ import annotations
 
+import json
+import logging
 import re
+from pathlib import Path
 
 import pytest
 from service_makers import PASSWORD, key, new_curator, post
@@ -8,7 +11,10 @@ from sqlalchemy import event
 
 from sunveil.errors import LedgerUnavailable
 from sunveil.service import health_and_metrics
-from sunveil.service.settings import parse_network
+from sunveil.service.authentication import record_event
+from sunveil.service.context import Metrics
+from sunveil.service.page_rendering import without_server_paths
+from sunveil.service.settings import ServiceSettings, parse_network
 from sunveil.service.store.accounts import begin_session
 
 
@@ -28,15 +34,6 @@ def test_head_is_answered_as_get_without_a_body_on_every_page(shared):
         seen += 1
     assert seen > 8
     assert page.head("/analyst/logout").status_code == 405
-
-
-def test_a_service_that_works_is_alive_and_ready(shared):
-    client = shared.client()
-    assert client.get("/livez").text == "ok\n"
-    for path in ("/readyz", "/healthz"):
-        answer = client.get(path)
-        assert (answer.status_code, answer.text) == (200, "ledger: ok\njob runner: ok\n")
-        assert "set-cookie" not in answer.headers
 
 
 @pytest.fixture(params=["full", "read-only"])
@@ -79,12 +76,6 @@ def test_what_cannot_be_written_is_answered_with_503_and_a_sentence(unwritable, 
     assert client.get("/api/v1/openapi.json").status_code in (200, 401)
 
 
-def test_a_job_runner_that_ended_is_not_ready(served):
-    served.service.checks["job runner"] = lambda: False
-    answer = served.client().get("/readyz")
-    assert (answer.status_code, answer.text) == (503, "ledger: ok\njob runner: not ready\n")
-
-
 def test_metrics_count_requests_charges_and_budgets_and_name_nobody(served):
     api = served.api("ann")
     question = {"kind": "totals", "epsilon": 3.8, "group_by": "feeder"}
@@ -114,3 +105,141 @@ def test_metrics_are_for_addresses_that_may_have_them(serve):
         metrics_from=(parse_network("192.0.2.0/24"),),
     )
     assert elsewhere.client().get("/metrics").status_code == 404
+
+
+def test_a_curator_is_told_of_a_file_without_where_the_server_keeps_it(served):
+    settings = ServiceSettings(data=Path("/srv/cust & co/data"), database="/srv/ledger/sunveil.db")
+    shown = without_server_paths(
+        "/srv/cust & co/data/datasets/roofs/a.csv, /srv/cust &amp; co/data/b.csv and"
+        " /srv/ledger/sunveil.db lack a column; see /curator/add",
+        settings,
+    )
+    assert shown == "datasets/roofs/a.csv, b.csv and sunveil.db lack a column; see /curator/add"
+    page, data = served.curator(), served.service.settings.data
+    assert (data / "sunveil.db.mark").exists()
+    (data / "sunveil.db.mark").write_text("changed by hand")
+    shown = page.get("/curator/datasets/roofs/ledger").text
+    assert "the high-water mark sunveil.db.mark is not as it was written" in shown
+    refused = post(page, "/curator/datasets/roofs/analysts", analyst="bob", share="1")
+    assert str(data) not in shown + refused.text
+
+
+@pytest.fixture
+def written(capsys):
+    """Return what sets the logs up and returns what reads them; put them back as they were."""
+    root = logging.getLogger()
+    before, level = root.handlers[:], root.level
+
+    def begin(*given, **named):
+        root.handlers = []  # those of the tests are put back, and not closed
+        health_and_metrics.set_up_logs(*given, **named)
+        return lambda: capsys.readouterr().err
+
+    yield begin
+    root.handlers, root.level = before, level
+    for name in (health_and_metrics.ACCESS, health_and_metrics.AUDIT):
+        logging.getLogger(name).setLevel(logging.NOTSET)
+
+
+def record_of(name, message, *given):
+    return logging.LogRecord(name, logging.ERROR, "f", 1, message, given, None)
+
+
+def test_a_log_cannot_be_flooded_and_says_how_much_is_missing():
+    now, counts = [0.0], Metrics()
+    measured = health_and_metrics.Measured(counts.left_out, clock=lambda: now[0])
+    passed = [measured.filter(record_of("asyncio", "no file for %d", n)) for n in range(5000)]
+    assert passed == [True] * 20 + [False] * 4980
+    sample = "sunveil_log_lines_left_out_total"
+    assert counts.registry.get_sample_value(sample, {"logger": "asyncio"}) == 4980
+    assert measured.filter(record_of("asyncio", "another"))
+    now[0] = 60.0
+    later = record_of("asyncio", "no file for %d", 7)
+    assert measured.filter(later)
+    assert (
+        health_and_metrics.TextLines()
+        .format(later)
+        .endswith("no file for 7 (… 4,980 more like this)")
+    )
+    assert json.loads(health_and_metrics.JsonLines().format(later))["more_like_this"] == 4980
+    # many different lines are a flood too
+    other = health_and_metrics.Measured()
+    assert sum(other.filter(record_of("x", f"broken {number}")) for number in range(3000)) < 300
+
+
+def test_lines_are_text_or_json_and_no_fact_can_break_out_of_them():
+    record = logging.LogRecord("sunveil.audit", 20, "f", 1, "signed-in", None, None)
+    record.facts = {"who": 'x" role="curator\n2026 forged', "count": 2}
+    text = health_and_metrics.TextLines().format(record)
+    assert text.endswith(r'who="x\" role=\"curator\n2026 forged" count=2')
+    assert "\n" not in text
+    found = json.loads(health_and_metrics.JsonLines().format(record))
+    assert (found["message"], found["who"]) == ("signed-in", record.facts["who"])
+    assert re.fullmatch(r"\d{4}-\d\d-\d\dT[\d:.]+\+00:00", found["time"])
+
+
+def test_requests_are_logged_by_pattern_without_anything_secret(served, written):
+    said = written("json", access=True)
+    new_curator(served.service)
+    page = served.client()
+    post(page, "/curator/login", name="cora", password=PASSWORD)
+    page.get("/curator?secret=query")
+    page.get("/setup/" + "s" * 43)
+    page.get("/nothing/here")
+    page.get("/livez")
+    text = said()
+    lines = [json.loads(line) for line in text.splitlines()]
+    found = [
+        (line["route"], line["status"])
+        for line in lines
+        if line["logger"] == health_and_metrics.ACCESS
+    ]
+    assert found == [
+        ("/curator/login", 200),
+        ("/curator/login", 303),
+        ("/curator", 200),
+        ("/setup/{secret}", 404),
+        ("unmatched", 404),
+    ]
+    assert {line["address"] for line in lines} == {"127.0.0.1"}
+    assert [line["who"] for line in lines if line.get("route") == "/curator"] == ["cora"]
+    for secret in (PASSWORD, "query", "sss", *page.cookies.values()):
+        assert secret not in text
+
+
+def test_whatever_is_changed_or_drawn_is_in_the_audit_log(served, written):
+    said = written("json")
+    curator, api = served.curator(), served.api()
+    post(curator, "/curator/datasets/roofs/groups", page="/curator/datasets/roofs/promise")
+    question = {"kind": "totals", "epsilon": 0.5}
+    api.post("/datasets/roofs/plans", json=question)
+    api.post("/datasets/roofs/releases", json=question, headers=key())
+    record_event(served.service, "token-issued", analyst="ann", token=None)
+    served.client().get("/")
+    logging.getLogger("asyncio").error("it broke\ntask: <Task exception=ValueError('3.4 kWh')>")
+    lines = [json.loads(line) for line in said().splitlines()]
+    names = ("who", "role", "action", "dataset")
+    changed = [tuple(map(line.get, names)) for line in lines if line["message"] == "changed"]
+    assert changed == [
+        ("cora", "curator", "POST /curator/datasets/{name}/groups", "roofs"),
+        ("ann", "analyst", "POST /api/v1/datasets/{dataset}/releases", "roofs"),
+    ]
+    (issued,) = [line for line in lines if line["message"] == "token-issued"]
+    assert (issued["analyst"], "token" in issued) == ("ann", False)
+    counted = served.client().get("/metrics").text
+    assert 'sunveil_audit_events_total{event="token-issued"} 1.0' in counted
+    # nothing of the objects that asyncio shows
+    assert (lines[-1]["logger"], lines[-1]["message"]) == ("asyncio", "it broke")
+    assert "3.4" not in str(lines)
+
+
+def test_a_service_that_works_is_alive_and_ready_and_not_without_its_job_runner(served):
+    client = served.client()
+    assert client.get("/livez").text == "ok\n"
+    for path in ("/readyz", "/healthz"):
+        answer = client.get(path)
+        assert (answer.status_code, answer.text) == (200, "ledger: ok\njob runner: ok\n")
+        assert "set-cookie" not in answer.headers
+    served.service.checks["job runner"] = lambda: False
+    answer = client.get("/readyz")
+    assert (answer.status_code, answer.text) == (503, "ledger: ok\njob runner: not ready\n")

@@ -16,9 +16,11 @@ import pytest
 from service_makers import PASSWORD, key, new_curator, post
 
 from sunveil.cli import main
+from sunveil.ledger import Promise
+from sunveil.privacy import System
 from sunveil.service.app import bind, open_service
 from sunveil.service.demo_data import NAME, make_demo, telling
-from sunveil.service.settings import ServiceSettings, is_local
+from sunveil.service.settings import ServiceSettings
 
 HEAVY = {"pandas", "pvlib", "opendp", "scipy", "numba", "matplotlib", "plotly", "duckdb"}
 
@@ -59,53 +61,6 @@ def test_the_command_serves_until_it_is_interrupted_and_sets_up_its_first_curato
     with serving("--data", tmp_path / "data") as process:
         found, _ = links(process, 2)
         assert set(found) == {"Curators", "Analysts"}
-
-
-def test_a_port_that_is_taken_is_said_in_one_sentence(tmp_path, capsys):
-    with socket.socket() as taken:
-        taken.bind(("127.0.0.1", 0))
-        taken.listen()
-        port = taken.getsockname()[1]
-        assert main(["serve", "--data", str(tmp_path), "--port", str(port)]) == 2
-    said = capsys.readouterr().err
-    assert said.startswith("sunveil: the service cannot listen on 127.0.0.1:")
-    assert said.count("\n") == 1
-
-
-@pytest.mark.parametrize(
-    ("database", "word"),
-    [("mysql://x/y", "PostgreSQL"), ("/nowhere/at/all.db", "cannot be written")],
-)
-def test_a_database_that_cannot_be_used_is_said_in_one_sentence(tmp_path, capsys, database, word):
-    options = ["--data", str(tmp_path), "--port", "0", "--database", database]
-    assert main(["serve", *options]) == 2
-    said = capsys.readouterr().err
-    assert word in said
-    assert said.count("\n") == 1
-
-
-def test_listening_to_a_network_without_tls_is_warned_of():
-    assert is_local("127.0.0.1")
-    assert is_local("::1")
-    assert not is_local("0.0.0.0")
-    assert not is_local("10.0.0.1")
-
-
-def test_a_link_can_be_followed_as_soon_as_it_is_printed(tmp_path):
-    with (
-        bind(ServiceSettings(data=tmp_path, port=0)) as bound,
-        socket.create_connection(bound.getsockname(), timeout=5.0) as early,
-    ):
-        assert early.getpeername() == bound.getsockname()
-
-
-def test_small_answers_are_sent_at_once(tmp_path):
-    with (
-        bind(ServiceSettings(data=tmp_path, port=0)) as bound,
-        socket.create_connection(bound.getsockname(), timeout=5.0),
-        bound.accept()[0] as taken,
-    ):
-        assert taken.getsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY)
 
 
 def test_nothing_heavy_is_loaded_before_the_service_listens(tmp_path):
@@ -203,15 +158,6 @@ def test_a_demo_stays_out_of_what_holds_anything_else(tmp_path, capsys, holds):
     assert sorted(path.name for path in data.iterdir()) == before
 
 
-def test_several_workers_are_refused_over_a_file_and_for_a_demo(tmp_path, capsys):
-    command = ["serve", "--port", "0", "--data", str(tmp_path), "--workers", "2"]
-    for more, words in (([], "in PostgreSQL"), (["--demo"], "leave out --workers")):
-        assert main([*command, *more]) == 2
-        said = capsys.readouterr().err
-        assert words in said
-        assert said.count("\n") == 1
-
-
 def test_whoever_waits_is_told_of_it_again_and_again():
     said, waited, before = [], threading.Event(), threading.active_count()
 
@@ -228,7 +174,7 @@ def test_whoever_waits_is_told_of_it_again_and_again():
 
 def test_a_demo_whose_folder_was_removed_is_made_under_another_name(tmp_path):
     service = open_service(ServiceSettings(data=tmp_path / "one"))
-    service.ledger.create_dataset(NAME, _promise())
+    service.ledger.create_dataset(NAME, Promise(System(), 1.0))
     service.close()
     for path in (tmp_path / "one").glob("sunveil.db*"):
         path.unlink()
@@ -239,13 +185,6 @@ def test_a_demo_whose_folder_was_removed_is_made_under_another_name(tmp_path):
     service.close()
 
 
-def _promise():
-    from sunveil.ledger import Promise
-    from sunveil.privacy import System
-
-    return Promise(System(), 1.0)
-
-
 def test_the_folder_of_data_is_its_owners_alone(tmp_path):
     before = os.umask(0o022)
     try:
@@ -254,3 +193,37 @@ def test_the_folder_of_data_is_its_owners_alone(tmp_path):
         os.umask(before)
     for path in [tmp_path / "data", *(tmp_path / "data").rglob("*")]:
         assert path.stat().st_mode & 0o077 == 0, path
+
+
+@pytest.mark.parametrize(
+    ("options", "words"),
+    [
+        (["--port", "TAKEN"], "sunveil: the service cannot listen on 127.0.0.1:"),
+        (["--database", "mysql://x/y"], "PostgreSQL"),
+        (["--database", "/nowhere/at/all.db"], "cannot be written"),
+        (["--workers", "2"], "in PostgreSQL"),
+        (["--workers", "2", "--demo"], "leave out --workers"),
+    ],
+)
+def test_what_cannot_be_served_is_said_in_one_sentence(tmp_path, capsys, options, words):
+    with socket.socket() as taken:
+        taken.bind(("127.0.0.1", 0))
+        taken.listen()
+        port = str(taken.getsockname()[1])
+        given = [port if each == "TAKEN" else each for each in options]
+        assert main(["serve", "--data", str(tmp_path), "--port", "0", *given]) == 2
+    said = capsys.readouterr().err
+    assert words in said
+    assert said.count("\n") == 1
+
+
+def test_a_link_can_be_followed_as_soon_as_it_is_printed_and_small_answers_are_sent_at_once(
+    tmp_path,
+):
+    with (
+        bind(ServiceSettings(data=tmp_path, port=0)) as bound,
+        socket.create_connection(bound.getsockname(), timeout=5.0) as early,
+    ):
+        assert early.getpeername() == bound.getsockname()
+        with bound.accept()[0] as taken:
+            assert taken.getsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY)

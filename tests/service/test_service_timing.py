@@ -2,19 +2,18 @@
 
 from __future__ import annotations
 
-import threading
-import time
 from concurrent.futures import ThreadPoolExecutor
 from types import SimpleNamespace
 
 import pytest
-from service_makers import PAD, add_dataset, key
+from service_makers import PAD, add_dataset, held_draw, key, wait_for
 
 from sunveil.ledger import charges
 from sunveil.publish import fleet_tables
 from sunveil.service.answer_padding import RESERVE, draws_held, hold_draw, pad_duration
 
 ASK = "/datasets/roofs/releases"
+
 # How long a draw takes: flat, peaked, and one that outlasts its time. [pads]
 FLAT, PEAKED, SLOW = 0.02, 0.75, 1.5
 
@@ -41,10 +40,14 @@ def clock(monkeypatch):
     def now():
         return told.now
 
+    def pass_by(pads):
+        told.now += pads * PAD
+
+    told.pass_by = pass_by
+
     monkeypatch.setattr("sunveil.service.guarded_routes.time", SimpleNamespace(monotonic=now))
     monkeypatch.setattr(
-        "sunveil.service.answer_padding.time",
-        SimpleNamespace(monotonic=now, time=now, sleep=held),
+        "sunveil.service.answer_padding.time", SimpleNamespace(monotonic=now, time=now, sleep=held)
     )
     monkeypatch.setattr("sunveil.service.analyst.asking.pad_duration", padded)
     return told
@@ -80,32 +83,11 @@ def taking_turns(monkeypatch):
         return real(*given)
 
     def wait(count):
-        for _ in range(6000):
-            if len(came) == count:
-                return True
-            time.sleep(0.01)
-        return False
+        wait_for(lambda: len(came) == count)
+        return True
 
     monkeypatch.setattr("sunveil.ledger.ledger.lock_names", noted)
     return wait
-
-
-def test_a_peaked_and_a_flat_draw_leave_at_the_same_time(served, clock, monkeypatch):
-    flat, peaked = asked(served, clock, monkeypatch, works=(FLAT, PEAKED))
-    assert flat == peaked == pytest.approx(1.0)
-    assert len(clock.left) == 2
-
-
-def test_a_draw_that_outlasts_its_time_leaves_at_the_next_multiple(served, clock, monkeypatch):
-    assert asked(served, clock, monkeypatch, works=(SLOW,)) == [pytest.approx(2.0)]
-
-
-@pytest.mark.parametrize("work", [FLAT, PEAKED, SLOW])
-def test_a_draw_is_let_go_shortly_before_a_multiple(served, clock, monkeypatch, work):
-    asked(served, clock, monkeypatch, works=(work,))
-    ends = (clock.held[-1] - 1000.0) / PAD
-    assert ends + RESERVE == pytest.approx(round(ends + RESERVE))
-    assert ends >= work
 
 
 def test_a_draw_without_a_request_is_not_held(clock):
@@ -115,49 +97,26 @@ def test_a_draw_without_a_request_is_not_held(clock):
     assert clock.held == [pytest.approx(1000.0 + (1.0 - RESERVE) * PAD)]
 
 
-def test_kept_answers_and_refusals_take_a_multiple_too(served, clock, monkeypatch):
-    asked(served, clock, monkeypatch, works=(FLAT,))
-    api, question = served.api(), {"kind": "totals", "epsilon": 0.5, "clip_kw": 20.0}
-    for changes, status in (({}, 200), ({"epsilon": 19.0}, 403), ({"group_by": "zip"}, 404)):
-        began = clock.now
-        answer = api.post(ASK, json={**question, **changes}, headers=key())
-        assert answer.status_code == status
-        assert clock.left[-1] - began == pytest.approx(PAD)
-
-
-def test_what_is_refused_before_it_waits_is_answered_at_once(served, clock):
-    api, question = served.api(), {"kind": "totals", "epsilon": 0.5}
-    assert api.post(ASK, json={**question, "epsilon": 0}, headers=key()).status_code == 422
-    assert api.post(ASK, json=question).status_code == 422
-    assert clock.left == []
-
-
 def test_asking_the_same_question_twice_at_once_tells_nothing_of_the_draw(
     served, clock, monkeypatch, taking_turns
 ):
     """The attack: whoever waits for a draw would see it end."""
     served.service.broker.warm()
-    drawing, go_on, seen = threading.Event(), threading.Event(), []
-    real = fleet_tables.fleet_tables
-    question, mine = {"kind": "totals", "epsilon": 0.5}, key()
-
-    def draw(*args, **options):
-        drawing.set()
-        assert go_on.wait(60.0)
-        clock.now += PEAKED * PAD
-        return real(*args, **options)
+    seen, question, mine = [], {"kind": "totals", "epsilon": 0.5}, key()
 
     def look():  # after the draw has ended, and before it is let go
         api = served.api()
         plan = api.post("/datasets/roofs/plans", json=question).json()
         seen.append((plan["kept"], plan["cost"], api.get(ASK).json()["releases"], len(clock.left)))
 
-    monkeypatch.setattr(fleet_tables, "fleet_tables", draw)
     clock.on_hold = look
     apis = [served.api() for _ in range(4)]
-    with ThreadPoolExecutor(4) as pool:
+    with (
+        held_draw(monkeypatch, lambda: clock.pass_by(PEAKED)) as held,
+        ThreadPoolExecutor(4) as pool,
+    ):
         first = pool.submit(apis[0].post, ASK, json=question, headers=mine)
-        assert drawing.wait(60.0)
+        assert held.drawing.wait(60.0)
         # under the same key, under another, and by way of files of a release that is not there
         others = [
             pool.submit(api.post, ASK, json=question, headers=header)
@@ -165,7 +124,7 @@ def test_asking_the_same_question_twice_at_once_tells_nothing_of_the_draw(
         ]
         missing = apis[3].get(f"/releases/{'0' * 32}/files/totals.csv")
         assert taking_turns(3)
-        go_on.set()
+        held.go_on.set()
         answers = [each.result() for each in (first, *others)]
     assert missing.status_code == 404
     # neither a plan nor a list nor any of the three requests has told that the draw had ended
@@ -178,8 +137,42 @@ def test_asking_the_same_question_twice_at_once_tells_nothing_of_the_draw(
     assert served.service.ledger.dataset("roofs").spent == 0.5
 
 
-def test_those_who_wait_for_a_draw_that_fails_learn_no_more(served, clock, monkeypatch):
-    served.service.broker.warm()
+def test_who_queues_for_a_slot_is_padded_though_refused(serve, clock, monkeypatch):
+    running = serve(asks_at_once=1)
+    add_dataset(running.service, epsilon=1.0)
+    running.service.broker.warm()
+    one, other = running.api(), running.api()
+    with held_draw(monkeypatch, lambda: clock.pass_by(FLAT)) as held, ThreadPoolExecutor(2) as pool:
+        first = pool.submit(one.post, ASK, json={"kind": "totals", "epsilon": 0.5}, headers=key())
+        assert held.drawing.wait(60.0)
+        much = {"kind": "totals", "epsilon": 5.0}
+        refused = pool.submit(other.post, ASK, json=much, headers=key())
+        held.go_on.set()
+        assert (first.result().status_code, refused.result().status_code) == (201, 403)
+    assert len(clock.took) == 2
+
+
+def test_a_draw_leaves_at_the_same_time_or_at_the_next_multiple(served, clock, monkeypatch):
+    flat, peaked, slow = asked(served, clock, monkeypatch, works=(FLAT, PEAKED, SLOW))
+    assert flat == peaked == pytest.approx(1.0)
+    assert slow == pytest.approx(2.0)
+    assert len(clock.left) == 3
+    # each was let go shortly before a multiple
+    begins = [1000.0, *clock.left]
+    for ended, began, work in zip(clock.held, begins, (FLAT, PEAKED, SLOW), strict=False):
+        ends = (ended - began) / PAD
+        assert ends + RESERVE == pytest.approx(round(ends + RESERVE))
+        assert ends >= work
+
+
+def test_kept_answers_refusals_and_failures_take_a_multiple_too(served, clock, monkeypatch):
+    asked(served, clock, monkeypatch, works=(FLAT,))
+    api, question = served.api(), {"kind": "totals", "epsilon": 0.5, "clip_kw": 20.0}
+    for changes, status in (({}, 200), ({"epsilon": 19.0}, 403), ({"group_by": "zip"}, 404)):
+        began = clock.now
+        answer = api.post(ASK, json={**question, **changes}, headers=key())
+        assert answer.status_code == status
+        assert clock.left[-1] - began == pytest.approx(PAD)
 
     def fail(*_, **__):
         clock.now += PEAKED * PAD
@@ -187,32 +180,12 @@ def test_those_who_wait_for_a_draw_that_fails_learn_no_more(served, clock, monke
 
     monkeypatch.setattr(fleet_tables, "fleet_tables", fail)
     began = clock.now
-    answer = served.api().post(ASK, json={"kind": "totals", "epsilon": 0.5}, headers=key())
+    answer = api.post(ASK, json={"kind": "totals", "epsilon": 0.5}, headers=key())
     assert answer.status_code == 500
     assert (clock.held[-1] - began) / PAD == pytest.approx(1.0 - RESERVE)
     assert (clock.left[-1] - began) / PAD == pytest.approx(1.0)
-
-
-def test_who_queues_for_a_slot_is_padded_though_refused(serve, clock, monkeypatch):
-    running = serve(asks_at_once=1)
-    add_dataset(running.service, epsilon=1.0)
-    running.service.broker.warm()
-    drawing, go_on = threading.Event(), threading.Event()
-    real = fleet_tables.fleet_tables
-
-    def draw(*args, **options):
-        drawing.set()
-        assert go_on.wait(60.0)
-        clock.now += FLAT * PAD
-        return real(*args, **options)
-
-    monkeypatch.setattr(fleet_tables, "fleet_tables", draw)
-    one, other = running.api(), running.api()
-    with ThreadPoolExecutor(2) as pool:
-        first = pool.submit(one.post, ASK, json={"kind": "totals", "epsilon": 0.5}, headers=key())
-        assert drawing.wait(60.0)
-        much = {"kind": "totals", "epsilon": 5.0}
-        refused = pool.submit(other.post, ASK, json=much, headers=key())
-        go_on.set()
-        assert (first.result().status_code, refused.result().status_code) == (201, 403)
-    assert len(clock.took) == 2
+    # what is refused before it waits is answered at once
+    before = list(clock.left)
+    assert api.post(ASK, json={**question, "epsilon": 0}, headers=key()).status_code == 422
+    assert api.post(ASK, json=question).status_code == 422
+    assert clock.left == before

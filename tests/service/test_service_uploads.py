@@ -7,16 +7,15 @@ import io
 import lzma
 import os
 import resource
-import shutil
 import signal
 import stat
 import subprocess
 import sys
+import tempfile
 import time
 import tracemalloc
 import zipfile
-from collections.abc import AsyncIterator, Iterable
-from contextlib import suppress
+from collections.abc import AsyncIterator, Callable, Iterable
 from datetime import date
 from pathlib import Path
 from typing import Any
@@ -32,7 +31,7 @@ from sunveil.errors import ParameterError, SourceError
 from sunveil.meters import MeterOptions
 from sunveil.service.archives import unpack
 from sunveil.service.limited_process import run_guarded
-from sunveil.service.settings import MEGABYTE, ReadingLimits, UploadLimits, size_text
+from sunveil.service.settings import MEGABYTE, ReadingLimits, UploadLimits
 from sunveil.service.upload_checks import check_rows, place_files, take_in
 from sunveil.service.uploads import (
     Received,
@@ -41,37 +40,55 @@ from sunveil.service.uploads import (
     UploadRefused,
     UploadTooLarge,
     drop_kept,
-    find_below,
     find_kept,
     keep_files,
-    list_below,
     receive,
     remove_abandoned,
     with_kept,
 )
 
-BOUNDARY = "XyzzyBoundary"
-KIND = f"multipart/form-data; boundary={BOUNDARY}"
-LIMITS = UploadLimits(body=200_000, unpacked=3_000_000, files=6, ratio=50, field=100, spare=0)
-SYSTEMS = b"system_id,latitude,longitude\na,40.0,-105.0\n"
 READINGS = b"system_id,time,power_kw\na,2024-01-01T00:00Z,0.0\n"
 
 
-def field(name: str, value: bytes) -> bytes:
-    head = f'--{BOUNDARY}\r\nContent-Disposition: form-data; name="{name}"\r\n\r\n'
-    return head.encode() + value + b"\r\n"
+def zipped(entries: Iterable[tuple[str, bytes]], method: int = zipfile.ZIP_DEFLATED) -> bytes:
+    made = io.BytesIO()
+    with zipfile.ZipFile(made, "w", method) as archive:
+        for name, content in entries:
+            archive.writestr(zipfile.ZipInfo(name), content, compress_type=method)
+    return made.getvalue()
 
 
-def file(name: str, file_name: str, content: bytes) -> bytes:
-    head = (
-        f'--{BOUNDARY}\r\nContent-Disposition: form-data; name="{name}"; filename="{file_name}"'
-        "\r\nContent-Type: application/octet-stream\r\n\r\n"
-    )
-    return head.encode() + content + b"\r\n"
+ONE = zipped([("a.csv", READINGS)])
 
 
-def body(*parts: bytes) -> bytes:
-    return b"".join(parts) + f"--{BOUNDARY}--\r\n".encode()
+def changed(made: bytes, place: int, value: bytes) -> bytes:
+    """Return an archive of one entry with other bytes at a place of both its headers."""
+    out = bytearray(made)
+    for mark, more in ((b"PK\x03\x04", 0), (b"PK\x01\x02", 2)):
+        at = out.find(mark) + place + more
+        out[at : at + len(value)] = value
+    return bytes(out)
+
+
+LIES = changed(zipped([("a.csv", b"0" * 2_000_000)]), 22, (10).to_bytes(4, "little"))
+BOMBS = [(f"{n}.csv", os.urandom(16) + b"0" * 900_000) for n in range(4)]
+SYSTEMS = b"system_id,latitude,longitude\na,40.0,-105.0\n"
+SHEET, JUNK = ("x/systems.csv", SYSTEMS), ("__MACOSX/x", b"?")
+NEM12 = b"100,NEM12,202406211149,A,B\r\n200,NEM1200001,B1,1,B1,N1,01009,KWH,30,20240710\r\n900\r\n"
+BOUNDARY = "XyzzyBoundary"
+KIND = f"multipart/form-data; boundary={BOUNDARY}"
+LIMITS = UploadLimits(body=200_000, unpacked=3_000_000, files=6, ratio=50, field=100, spare=0)
+GOOD = ("systems", "s.csv", SYSTEMS)
+CSV = ("meters", "a.csv", READINGS)
+HALF = """
+import sys, time
+from pathlib import Path
+from sunveil.service.uploads import Staging
+with Staging(Path(sys.argv[1])).open() as staging:
+    (staging.folder / "half").touch()
+    print("half", flush=True)
+    time.sleep(600)
+"""
 
 
 async def pieces(content: bytes, size: int = 777) -> AsyncIterator[bytes]:
@@ -81,23 +98,13 @@ async def pieces(content: bytes, size: int = 777) -> AsyncIterator[bytes]:
 
 def take(content: bytes, into: Path, *, check=lambda _: None, limits=LIMITS, **more) -> Received:
     more = {"content_type": KIND, **more}
-    return asyncio.run(
-        receive(pieces(content), into=into, limits=limits, check=check, **more),
-    )
+    return asyncio.run(receive(pieces(content), into=into, limits=limits, check=check, **more))
 
 
 def parquet(path: Path, sql: str = "SELECT 'a' AS system_id, 1.0 AS power_kw") -> bytes:
     with duckdb.connect() as connection:
         connection.execute(f"COPY ({sql}) TO '{path}' (FORMAT parquet)")
     return path.read_bytes()
-
-
-def zipped(entries: Iterable[tuple[str, bytes]], method: int = zipfile.ZIP_DEFLATED) -> bytes:
-    made = io.BytesIO()
-    with zipfile.ZipFile(made, "w", method) as archive:
-        for name, content in entries:
-            archive.writestr(zipfile.ZipInfo(name), content, compress_type=method)
-    return made.getvalue()
 
 
 def received(folder: Path, *files: tuple[str, str, bytes]) -> list[ReceivedFile]:
@@ -109,40 +116,27 @@ def received(folder: Path, *files: tuple[str, str, bytes]) -> list[ReceivedFile]
     return found
 
 
-@pytest.fixture
-def came(tmp_path: Path) -> Path:
-    folder = tmp_path / "came"
-    folder.mkdir()
-    return folder
-
-
-@pytest.fixture
-def into(tmp_path: Path) -> Path:
-    folder = tmp_path / "into"
-    folder.mkdir()
-    return folder
-
-
-# -- taking a form off the network
-
-
 def test_a_form_comes_over_as_it_was_sent(came):
     content = b"\r\n--Xyzzy\r\n\0\xff" * 500
+    seen = []
     got = take(
         body(
-            field("name", "süd".encode()),
-            file("meters", "a b.csv", content),
-            file("systems", "", b""),
-            file("meters", "c.parquet", b""),
+            part("name", "süd".encode()),
+            meter_file("a b.csv", content),
+            part("systems", b"", ""),
+            meter_file("c.parquet"),
         ),
         came,
+        check=seen.append,
     )
-    assert got.fields["name"] == "süd"
+    assert seen[0]["name"] == got.fields["name"] == "süd"
     assert [(each.field, each.name, each.size) for each in got.files] == [
         ("meters", "a b.csv", len(content)),
         ("meters", "c.parquet", 0),
     ]
     assert got.files[0].path.read_bytes() == content
+    take(body(part("token", b"right")), came, check=seen.append)  # without files too
+    assert seen[-1] == {"token": "right"}
 
 
 def test_a_form_is_never_held_in_memory(came):
@@ -150,7 +144,7 @@ def test_a_form_is_never_held_in_memory(came):
     limits = UploadLimits(body=10**9, spare=0)
 
     async def stream() -> AsyncIterator[bytes]:
-        head, tail = body(file("meters", "a.csv", b"HERE")).split(b"HERE")
+        head, tail = body(meter_file("a.csv", b"HERE")).split(b"HERE")
         yield head
         for _ in range(64):
             yield block
@@ -174,21 +168,15 @@ def test_whoever_may_not_upload_writes_no_byte(came):
         assert fields == {"token": "wrong"}
         raise LookupError
 
-    sent = body(field("token", b"wrong"), file("meters", "a.csv", READINGS))
+    sent = body(part("token", b"wrong"), meter_file("a.csv", READINGS))
     with pytest.raises(LookupError):
         take(sent, came, check=refuse)
     assert list(came.iterdir()) == []
 
 
-def test_a_form_without_files_is_checked_too(came):
-    seen = []
-    take(body(field("token", b"right")), came, check=seen.append)
-    assert seen == [{"token": "right"}]
-
-
 @pytest.mark.parametrize("announced", [None, 999_999])
 def test_a_body_beyond_the_limit_is_refused_on_the_way(came, announced):
-    sent = body(file("meters", "a.csv", b"x" * 300_000))
+    sent = body(meter_file("a.csv", b"x" * 300_000))
     with pytest.raises(UploadTooLarge, match="larger than the 195 kB"):
         take(sent, came, announced=announced)
     assert sum(path.stat().st_size for path in came.iterdir()) <= LIMITS.body
@@ -199,75 +187,45 @@ def test_a_disk_without_room_is_told_before_anything_is_written(came):
         take(body(), came, announced=1, limits=UploadLimits(spare=2**62))
 
 
+def beside(name: str, content: bytes) -> list[tuple[str, str, bytes]]:
+    """Return a file of readings beside a table of systems."""
+    return [GOOD, ("meters", name, content)]
+
+
+def part(name: str, content: bytes, file_name: str | None = None) -> bytes:
+    """Return a field of a form, or a file."""
+    kind = "\r\nContent-Type: application/octet-stream"
+    more = "" if file_name is None else f'; filename="{file_name}"{kind}'
+    head = f'--{BOUNDARY}\r\nContent-Disposition: form-data; name="{name}"{more}\r\n\r\n'
+    return head.encode() + content + b"\r\n"
+
+
+def body(*parts: bytes) -> bytes:
+    return b"".join(parts) + f"--{BOUNDARY}--\r\n".encode()
+
+
+def meter_file(name: str, content: bytes = b"") -> bytes:
+    return part("meters", content, name)
+
+
 @pytest.mark.parametrize(
     ("sent", "why"),
     [
-        (body(file("meters", "a.csv", READINGS))[:-9], "broke off"),
+        (body(meter_file("a.csv", READINGS))[:-9], "broke off"),
         (b"not a form at all", "broken"),
-        (body(field("name", b"x" * 101)), "longer than 100 bytes"),
-        (body(*(field(f"f{n}", b"") for n in range(41))), "more than 40 fields"),
-        (body(*(file("meters", f"{n}.csv", b"") for n in range(7))), "more than 6 files"),
-        (body(file("meters", "../a.csv", b"")), "leads out of its folder"),
-        (body(file("meters", "a*.csv", b"")), "rename it"),
-        (body(file("meters", "/a.csv", b"")), "absolute path"),
-        (body(file("meters", "x" * 160 + ".csv", b"")), "rename it"),
+        (body(part("name", b"x" * 101)), "longer than 100 bytes"),
+        (body(*(part(f"f{n}", b"") for n in range(41))), "more than 40 fields"),
+        (body(*(meter_file(f"{n}.csv") for n in range(7))), "more than 6 files"),
+        (body(meter_file("../a.csv")), "leads out of its folder"),
+        (body(meter_file("a*.csv")), "rename it"),
+        (body(meter_file("/a.csv")), "absolute path"),
+        (body(meter_file("x" * 160 + ".csv")), "rename it"),
+        (None, "multipart"),
     ],
 )
 def test_a_form_that_is_not_right_is_refused_in_one_sentence(came, sent, why):
     with pytest.raises(UploadRefused, match=why):
-        take(sent, came)
-
-
-def test_what_is_not_a_form_with_files_is_refused(came):
-    with pytest.raises(UploadRefused, match="multipart"):
-        take(b"", came, content_type="application/json")
-
-
-# -- archives
-
-
-def test_an_archive_is_unpacked_with_its_folders(came, into):
-    made = zipped(
-        [("month=01/", b""), ("month=01/a.csv", READINGS), ("__MACOSX/x", b"?"), ("b.csv", b"1")]
-    )
-    path = came / "a.zip"
-    path.write_bytes(made)
-    found = unpack(path, into, limits=LIMITS)
-    assert [str(each.relative_to(into)) for each in found] == ["month=01/a.csv", "b.csv"]
-    assert found[0].read_bytes() == READINGS
-
-
-@pytest.mark.parametrize(
-    ("entries", "why"),
-    [
-        ([("../a.csv", b"")], "leads out"),
-        ([("a/../../b.csv", b"")], "leads out"),
-        ([("..\\a.csv", b"")], "leads out"),
-        ([("/etc/a.csv", b"")], "absolute"),
-        ([("\\a.csv", b"")], "absolute"),
-        ([("C:/a.csv", b"")], "absolute"),
-        ([("a\nb.csv", b"")], "rename it"),
-        ([("a?.csv", b"")], "rename it"),
-        ([("1/2/3/4/5/6/7/8/a.csv", b"")], "deep"),
-        ([("a.csv", b""), ("A.csv", b"")], "two files named"),
-        ([("a.csv", b""), ("a.csv/b.csv", b"")], "broken"),
-        ([("a.zip", zipped([("b.csv", b"")]))], "another archive"),
-        ([("a.tar", b"")], "another archive"),
-        ([("a.py", b"")], "is no meter file"),
-        ([(f"{n}.csv", b"") for n in range(7)], "7 entries"),
-        ([("zeros.csv", b"0" * 2_000_000)], "50 times"),
-        ([(f"{n}.csv", os.urandom(16) + b"0" * 900_000) for n in range(4)], "more than the 2.86"),
-    ],
-)
-def test_an_archive_that_could_do_harm_is_refused_and_writes_nothing_outside(
-    came, into, entries, why
-):
-    path = came / "a.zip"
-    path.write_bytes(zipped(entries))
-    with pytest.raises(UploadRefused, match=why):
-        unpack(path, into, limits=LIMITS)
-    assert {each.name for each in into.parent.iterdir()} == {"came", "into"}
-    assert sum(each.stat().st_size for each in into.rglob("*.csv")) <= LIMITS.unpacked
+        take(sent or b"", came, content_type=KIND if sent else "application/json")
 
 
 def special(name: str, mode: int) -> bytes:
@@ -279,95 +237,8 @@ def special(name: str, mode: int) -> bytes:
     return made.getvalue()
 
 
-def changed(made: bytes, *, flag: int = 0, method: int | None = None) -> bytes:
-    """Return an archive of one entry whose headers were changed."""
-    out = bytearray(made)
-    for mark, place in ((b"PK\x03\x04", 6), (b"PK\x01\x02", 8)):
-        at = out.find(mark) + place
-        out[at] |= flag
-        if method is not None:
-            out[at + 2] = method
-    return bytes(out)
-
-
-@pytest.mark.parametrize(
-    ("made", "why"),
-    [
-        (special("a.csv", stat.S_IFLNK | 0o777), "a link or a device"),
-        (special("a.csv", stat.S_IFIFO | 0o777), "a link or a device"),
-        (changed(zipped([("a.csv", READINGS)]), flag=1), "encrypted"),
-        (zipped([("a.csv", READINGS)], zipfile.ZIP_LZMA), "unusual way"),
-        (zipped([("a.csv", READINGS * 50)])[:-30], "broken"),
-        (b"PK" + b"x" * 100, "broken"),
-        (b"", "broken"),
-    ],
-)
-def test_an_archive_with_other_things_than_files_or_broken_is_refused(came, into, made, why):
-    path = came / "a.zip"
-    path.write_bytes(made)
-    with pytest.raises(UploadRefused, match=why):
-        unpack(path, into, limits=LIMITS)
-    assert not any(each.is_file() for each in into.rglob("*"))
-
-
-def test_an_archive_that_lies_about_its_size_is_not_believed(came, into):
-    """The size that an archive tells is a few bytes, and the content a bomb."""
-    made = bytearray(zipped([("a.csv", b"0" * 2_000_000)]))
-    for mark, place in ((b"PK\x03\x04", 22), (b"PK\x01\x02", 24)):
-        at = made.find(mark) + place
-        made[at : at + 4] = (10).to_bytes(4, "little")
-    path = came / "a.zip"
-    path.write_bytes(bytes(made))
-    with pytest.raises(UploadRefused):
-        unpack(path, into, limits=LIMITS)
-    assert sum(each.stat().st_size for each in into.rglob("*.csv")) <= LIMITS.unpacked
-
-
-# -- what they hold
-
-
-def test_tables_and_archives_are_sorted_into_readings_and_systems(came, into):
-    files = received(
-        came,
-        ("meters", "a.parquet", parquet(came / "x.parquet")),
-        ("meters", "more.zip", zipped([("2024/b.csv", READINGS)])),
-        ("systems", "list.csv", SYSTEMS),
-    )
-    got = place_files(files, into, limits=LIMITS)
-    assert got.systems == into / "systems.csv"
-    assert sorted(str(p.relative_to(got.meters)) for p in got.meters.rglob("*.*")) == [
-        "2024/b.csv",
-        "a.parquet",
-    ]
-
-
-def test_systems_are_found_in_an_archive(came, into):
-    made = zipped([("x/readings.csv", READINGS), ("x/systems.csv", SYSTEMS)])
-    got = place_files(received(came, ("meters", "a.zip", made)), into, limits=LIMITS)
-    assert got.systems.read_bytes() == SYSTEMS
-    assert [path.name for path in got.meters.rglob("*.csv")] == ["readings.csv"]
-
-
-GOOD = ("systems", "s.csv", SYSTEMS)
-
-
 def took_in(files: list[ReceivedFile], into: Path, *, place=None, limits=None) -> dict[str, Any]:
-    """Take files in, in this process."""
     return take_in(files, into, LIMITS, limits or ReadingLimits(), MeterOptions(), place)
-
-
-def test_folders_that_were_dropped_keep_their_files_apart(came, into):
-    sent = received(
-        came,
-        ("meters", "fleet/north/a.csv", READINGS),
-        ("meters", "fleet/south/a.csv", READINGS),
-        ("meters", "fleet/systems.csv", SYSTEMS),
-        ("meters", "fleet/.DS_Store", b"?"),
-    )
-    got = place_files(sent, into, limits=LIMITS)
-    found = sorted(str(each.relative_to(got.meters)) for each in got.meters.rglob("*.csv"))
-    assert found == ["fleet/north/a.csv", "fleet/south/a.csv"]
-    assert got.systems == into / "systems.csv"
 
 
 def test_what_a_simulation_says_of_itself_is_left_out_with_a_note(came, into):
@@ -387,19 +258,13 @@ def test_what_a_simulation_says_of_itself_is_left_out_with_a_note(came, into):
     assert [each.name for each in into.rglob("*.*")] == ["systems.csv", "part-00000.parquet"]
 
 
-def test_a_packed_file_without_a_second_ending_is_named_so_that_it_is_read(came, into):
-    sent = received(came, GOOD, ("meters", "a.gz", gzip.compress(READINGS, mtime=0)))
-    got = place_files(sent, into, limits=LIMITS)
-    assert [each.name for each in got.meters.iterdir()] == ["a.dat.gz"]
-
-
-def test_systems_at_one_place_need_no_table(came, into):
-    sent = received(came, ("meters", "a.csv", READINGS), ("meters", "b.csv", READINGS[11:]))
+def test_systems_at_one_place_need_no_table(came, into, new_folder):
+    sent = received(came, CSV, ("meters", "b.csv", READINGS[11:]))
     got = took_in(sent, into, place={"latitude": 40.0, "longitude": -105.0})
     assert got["table"] == "systems.parquet"
     assert (got["listed"], got["place"]) == (1, {"latitude": 40.0, "longitude": -105.0})
     with pytest.raises(ParameterError, match="latitude"):
-        took_in(sent, fresh(into), place={"latitude": 91.0, "longitude": 0.0})
+        took_in(sent, new_folder(), place={"latitude": 91.0, "longitude": 0.0})
 
 
 def test_a_workbook_can_be_the_table_of_systems(came, into):
@@ -411,18 +276,9 @@ def test_a_workbook_can_be_the_table_of_systems(came, into):
         book.active.append(row)
     book.save(came / "s.xlsx")
     table = ("systems", "s.xlsx", (came / "s.xlsx").read_bytes())
-    got = took_in(received(came, table, ("meters", "a.csv", READINGS)), into)
+    got = took_in(received(came, table, CSV), into)
     assert (got["listed"], got["table"]) == (1, "systems.xlsx")
     assert got["place"] == {"latitude": 40.5, "longitude": -105.0}
-
-
-def fresh(into: Path) -> Path:
-    shutil.rmtree(into)
-    into.mkdir()
-    return into
-
-
-# -- small files that stand for large tables
 
 
 def repeated(path: Path, rows: int) -> bytes:
@@ -433,15 +289,15 @@ def repeated(path: Path, rows: int) -> bytes:
     return path.read_bytes()
 
 
-def test_a_table_of_ten_million_rows_is_refused_by_what_its_footer_says(came, into):
+def test_a_table_of_ten_million_rows_is_refused_by_what_its_footer_says(came, into, new_folder):
     sent = ("systems", "s.parquet", repeated(came / "s.parquet", 10_000_000))
     assert len(sent[2]) < 400_000
     with pytest.raises(UploadTooLarge, match=r"10,000,000 rows.*1,000,000.*reading\.systems"):
-        took_in(received(came, sent, ("meters", "a.csv", READINGS)), into)
+        took_in(received(came, sent, CSV), into)
     with pytest.raises(UploadTooLarge, match=r"3 columns, and at most 2.*reading\.columns"):
         took_in(
-            received(came, sent, ("meters", "a.csv", READINGS)),
-            fresh(into),
+            received(came, sent, CSV),
+            new_folder(),
             limits=ReadingLimits(columns=2),
         )
     with pytest.raises(UploadTooLarge, match=r"10,000,000 rows of readings.*reading\.readings"):
@@ -452,7 +308,7 @@ def test_what_takes_too_much_memory_ends_its_own_process_and_is_refused(came, in
     """No footer is believed: here the limit of rows would let the table pass."""
     sent = ("systems", "s.parquet", repeated(came / "s.parquet", 1_000_000))
     limits = ReadingLimits(memory=300 * MEGABYTE, systems=10**9)
-    files = received(came, sent, ("meters", "a.csv", READINGS))
+    files = received(came, sent, CSV)
     before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
     with pytest.raises(UploadTooLarge, match=r"300 MB of memory.*reading\.memory"):
         run_guarded(take_in, files, into, LIMITS, limits, MeterOptions(), None, limits=limits)
@@ -465,23 +321,9 @@ def test_what_takes_too_long_is_stopped(tmp_path):
         run_guarded(time.sleep, 60.0, limits=limits)
 
 
-def test_a_guarded_process_hands_back_answers_and_refusals(came, into):
-    files = received(came, GOOD, ("meters", "a.csv", READINGS))
-    limits = ReadingLimits()
-    got = run_guarded(take_in, files, into, LIMITS, limits, MeterOptions(), None, limits=limits)
-    assert (got["listed"], got["table"]) == (1, "systems.csv")
-    with pytest.raises(UploadRefused, match="no readings were sent"):
-        run_guarded(
-            take_in, files[:1], fresh(into), LIMITS, limits, MeterOptions(), None, limits=limits
-        )
-
-
-# -- files of a refused upload wait for a second try
-
-
 def test_refused_files_wait_for_the_curator_who_sent_them(tmp_path, came):
     home = tmp_path / "home"
-    files = received(came, GOOD, ("meters", "a.csv", READINGS), ("meters", "b.csv", READINGS))
+    files = received(came, GOOD, CSV, ("meters", "b.csv", READINGS))
     sent = Received({"title": "Roofs", "csrf": "secret"}, tuple(files))
     token = keep_files(home, sent, who="cora", problem="no")
     kept = find_kept(home, token, who="cora")
@@ -510,66 +352,32 @@ def test_files_that_waited_for_a_day_are_removed(tmp_path, came):
 
 
 @pytest.mark.parametrize(
-    ("name", "content"),
-    [
-        ("a.csv", b""),
-        ("a.csv", b"time,power_kw\n"),
-        ("a.csv", b'time,power_kw\n2024-01-01T00:00Z,\xff\xfe\0"\n'),
-        ("a.tsv", READINGS.replace(b",", b"\t")),
-        ("a.csv.gz", gzip.compress(READINGS, mtime=0)),
-        ("a.csv.bz2", bz2.compress(READINGS)),
-        ("a.csv.xz", lzma.compress(READINGS)),
-        ("a.json", b'[{"time": "2024-01-01T00:00Z", "power_kw": 0}]'),
-        ("a.xml", b"<feed/>"),
-    ],
-)
-def test_what_the_reader_takes_is_taken_whatever_its_cells_hold(came, into, name, content):
-    got = place_files(received(came, GOOD, ("meters", name, content)), into, limits=LIMITS)
-    assert (got.meters / name).read_bytes() == content
-
-
-@pytest.mark.parametrize(
     ("files", "why"),
     [
-        ([("meters", "a.csv", READINGS)], "no table of systems"),
+        ([CSV], "no table of systems"),
         ([GOOD], "no readings were sent"),
         ([GOOD, GOOD], "one table of systems"),
-        ([GOOD, ("meters", "a.csv", READINGS), ("meters", "a.csv", READINGS)], "two files"),
-        ([GOOD, ("meters", "a.exe", READINGS)], "'a.exe' is no meter file"),
-        ([GOOD, ("meters", "a.parquet", READINGS)], "'a.parquet' is not Parquet"),
-        ([GOOD, ("meters", "a.parquet", b"PAR1 and no more PAR1")], "'a.parquet' is not Parquet"),
-        ([GOOD, ("meters", "a.csv", b"PAR1\0\0\0\0PAR1")], "'a.csv' is not Parquet"),
-        ([GOOD, ("meters", "a.csv", b"\0\1\2\3 no table")], "'a.csv' is no meter file"),
-        ([GOOD, ("meters", "a.xlsx", b"\xd0\xcf\x11\xe0" * 9)], "'a.xlsx' is no meter file"),
-        ([GOOD, ("meters", "a.csv", zipped([("a.csv", READINGS)]))], "'a.csv' is no meter file"),
-        ([GOOD, ("meters", "a.csv.gz", gzip.compress(b"0" * 2_000_000, mtime=0))], "50 times"),
-        ([GOOD, ("meters", "a.csv.bz2", bz2.compress(b"0" * 9_000_000))], "50 times"),
-        ([GOOD, ("meters", "a.csv.xz", lzma.compress(READINGS)[:-20])], "broken"),
-        (
-            [
-                GOOD,
-                ("meters", "a.csv.gz", gzip.compress(gzip.compress(READINGS, mtime=0), mtime=0)),
-            ],
-            "packed twice",
-        ),
-        (
-            [GOOD, ("meters", "a.csv.gz", gzip.compress(zipped([("b.csv", b"")]), mtime=0))],
-            "packed twice",
-        ),
-        (
-            [GOOD, ("meters", "a.xlsx", zipped([("xl/workbook.xml", b"0" * 2_000_000)]))],
-            "50 times",
-        ),
-        ([("systems", "s.zip", b""), ("meters", "a.csv", READINGS)], "CSV, Parquet or .xlsx"),
-        (
-            [("systems", "s.csv", b"place,latitude\n1,2\n"), ("meters", "a.csv", READINGS)],
-            "no column of systems",
-        ),
+        ([GOOD, CSV, CSV], "two files"),
+        (beside("a.exe", READINGS), "'a.exe' is no meter file"),
+        (beside("a.parquet", READINGS), "'a.parquet' is not Parquet"),
+        (beside("a.parquet", b"PAR1 and no more PAR1"), "'a.parquet' is not Parquet"),
+        (beside("a.csv", b"PAR1\0\0\0\0PAR1"), "'a.csv' is not Parquet"),
+        (beside("a.csv", b"\0\1\2\3 no table"), "'a.csv' is no meter file"),
+        (beside("a.xlsx", b"\xd0\xcf\x11\xe0" * 9), "'a.xlsx' is no meter file"),
+        (beside("a.csv", ONE), "'a.csv' is no meter file"),
+        (beside("a.csv.gz", gzip.compress(b"0" * 2_000_000, mtime=0)), "50 times"),
+        (beside("a.csv.bz2", bz2.compress(b"0" * 9_000_000)), "50 times"),
+        (beside("a.csv.xz", lzma.compress(READINGS)[:-20]), "broken"),
+        (beside("a.csv.gz", gzip.compress(gzip.compress(READINGS))), "packed twice"),
+        (beside("a.csv.gz", gzip.compress(zipped([("b.csv", b"")]))), "packed twice"),
+        (beside("a.xlsx", zipped([("xl/workbook.xml", b"0" * 2_000_000)])), "50 times"),
+        ([("systems", "s.zip", b""), CSV], "CSV, Parquet or .xlsx"),
+        ([("systems", "s.csv", b"place,latitude\n1,2\n"), CSV], "no column of systems"),
     ],
 )
-def test_what_is_not_what_it_says_is_refused_in_one_sentence(came, into, files, why):
+def test_what_is_not_what_it_says_is_refused_in_one_sentence(came, new_folder, files, why):
     with pytest.raises(SourceError, match=why) as caught:
-        took_in(received(came, *files), into)
+        took_in(received(came, *files), into := new_folder())
     assert str(tuple(caught.value.args)).count(str(into)) == 0
 
 
@@ -578,33 +386,6 @@ def test_several_archives_share_one_limit(came, into):
     files = received(came, GOOD, *(("meters", f"{n}.zip", each) for n, each in enumerate(packed)))
     with pytest.raises(UploadTooLarge, match="unpacks to more"):
         place_files(files, into, limits=UploadLimits(unpacked=1_000_000, ratio=10_000, spare=0))
-
-
-# -- nothing half-uploaded stays
-
-
-def test_an_upload_is_put_in_place_whole_or_vanishes(tmp_path):
-    home = tmp_path / "home"
-    with Staging(home).open() as staging:
-        (staging.folder / "whole").mkdir()
-        (staging.folder / "whole" / "a").touch()
-        (staging.folder / "rest").touch()
-        assert staging.put("kept") == home / "kept"
-    with suppress(UploadRefused), Staging(home).open() as staging:
-        (staging.folder / "whole").mkdir()
-        raise UploadRefused("no")
-    assert [path.name for path in home.iterdir()] == ["kept"]
-
-
-HALF = """
-import sys, time
-from pathlib import Path
-from sunveil.service.uploads import Staging
-with Staging(Path(sys.argv[1])).open() as staging:
-    (staging.folder / "half").touch()
-    print("half", flush=True)
-    time.sleep(600)
-"""
 
 
 def test_what_a_killed_service_left_is_swept_and_what_is_being_uploaded_is_not(tmp_path):
@@ -621,51 +402,95 @@ def test_what_a_killed_service_left_is_swept_and_what_is_being_uploaded_is_not(t
     assert list(home.iterdir()) == []
 
 
-# -- folders by name
+@pytest.fixture
+def new_folder(tmp_path: Path) -> Callable[[], Path]:
+    return lambda: Path(tempfile.mkdtemp(dir=tmp_path))
 
 
 @pytest.fixture
-def data(tmp_path: Path) -> Path:
-    folder = tmp_path / "data"
-    (folder / "utility" / "2025").mkdir(parents=True)
-    (folder / "systems.csv").write_bytes(SYSTEMS)
-    (folder / "notes.md").touch()
-    (tmp_path / "secret").mkdir()
-    (folder / "way-out").symlink_to(tmp_path / "secret")
-    (folder / "inner").symlink_to(folder / "utility")
-    return folder
+def came(new_folder) -> Path:
+    return new_folder()
 
 
-def test_folders_and_files_below_the_data_folder_are_found(data):
-    assert find_below(data, "utility/2025") == data / "utility" / "2025"
-    assert find_below(data, " systems.csv ") == data / "systems.csv"
-    assert find_below(data, "inner") == data / "utility"
-    assert list_below(data) == ["inner", "systems.csv", "utility", "way-out"]
+@pytest.fixture
+def into(new_folder) -> Path:
+    return new_folder()
 
 
 @pytest.mark.parametrize(
-    ("name", "why"),
+    ("made", "why"),
     [
-        ("", "name a file"),
-        (".", "name a file"),
-        ("a\0b", "name a file"),
-        ("/etc", "leads out"),
-        ("../secret", "leads out"),
-        ("utility/../../secret", "leads out"),
-        ("way-out", "is a link that leads out"),
-        ("nothing", "has no 'nothing'"),
+        (zipped([("../a.csv", b"")]), "leads out"),
+        (zipped([("a/../../b.csv", b"")]), "leads out"),
+        (zipped([("..\\a.csv", b"")]), "leads out"),
+        (zipped([("/etc/a.csv", b"")]), "absolute"),
+        (zipped([("\\a.csv", b"")]), "absolute"),
+        (zipped([("C:/a.csv", b"")]), "absolute"),
+        (zipped([("a\nb.csv", b"")]), "rename it"),
+        (zipped([("a?.csv", b"")]), "rename it"),
+        (zipped([("1/2/3/4/5/6/7/8/a.csv", b"")]), "deep"),
+        (zipped([("a.csv", b""), ("A.csv", b"")]), "two files named"),
+        (zipped([("a.csv", b""), ("a.csv/b.csv", b"")]), "broken"),
+        (zipped([("a.zip", zipped([("b.csv", b"")]))]), "another archive"),
+        (zipped([("a.tar", b"")]), "another archive"),
+        (zipped([("a.py", b"")]), "is no meter file"),
+        (zipped([(f"{n}.csv", b"") for n in range(7)]), "7 entries"),
+        (zipped([("zeros.csv", b"0" * 2_000_000)]), "50 times"),
+        (zipped(BOMBS), "more than the 2.86"),
+        (special("a.csv", stat.S_IFLNK | 0o777), "a link or a device"),
+        (special("a.csv", stat.S_IFIFO | 0o777), "a link or a device"),
+        (changed(ONE, 6, b"\1"), "encrypted"),
+        (zipped([("a.csv", READINGS)], zipfile.ZIP_LZMA), "unusual way"),
+        (zipped([("a.csv", READINGS * 50)])[:-30], "broken"),
+        (b"PK" + b"x" * 100, "broken"),
+        (b"", "broken"),
+        (LIES, "broken"),
     ],
 )
-def test_names_that_lead_elsewhere_are_refused(data, name, why):
-    with pytest.raises(UploadRefused, match=why) as caught:
-        find_below(data, name)
-    assert str(data) not in str(caught.value)
+def test_an_archive_that_could_do_harm_is_refused_and_writes_nothing_outside(came, into, made, why):
+    path = came / "a.zip"
+    path.write_bytes(made)
+    with pytest.raises(UploadRefused, match=why):
+        unpack(path, into, limits=LIMITS)
+    assert set(into.parent.iterdir()) == {came, into}
+    assert sum(each.stat().st_size for each in into.rglob("*.csv")) <= LIMITS.unpacked
+    assert not any(each.is_symlink() for each in into.rglob("*"))
 
 
-def test_sizes_are_told_in_words():
-    assert [size_text(n) for n in (100, 2048, 3 * 2**20, 2**32)] == [
-        "100 bytes",
-        "2 kB",
-        "3 MB",
-        "4 GB",
-    ]
+def test_files_archives_and_folders_are_sorted_into_readings_and_systems(came, into):
+    files = received(
+        came,
+        ("meters", "a.parquet", parquet(came / "x.parquet")),
+        ("meters", "more.zip", zipped([("2024/", b""), ("2024/b.csv", READINGS), SHEET, JUNK])),
+        ("meters", "fleet/north/a.csv", READINGS),
+        ("meters", "fleet/south/a.csv", READINGS),
+        ("meters", "fleet/.DS_Store", b"?"),
+        ("meters", "c.gz", gzip.compress(READINGS, mtime=0)),
+    )
+    got = place_files(files, into, limits=LIMITS)
+    assert got.systems == into / "systems.csv"
+    assert got.systems.read_bytes() == SYSTEMS
+    assert sorted(str(p.relative_to(got.meters)) for p in got.meters.rglob("*.*")) == [
+        "2024/b.csv", "a.parquet", "c.dat.gz", "fleet/north/a.csv", "fleet/south/a.csv",
+    ]  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("name", "content"),
+    [
+        ("a.csv", b""),
+        ("a.csv", b"time,power_kw\n"),
+        ("a.csv", b'time,power_kw\n2024-01-01T00:00Z,\xff\xfe\0"\n'),
+        ("a.csv", NEM12),
+        ("a.tsv", READINGS.replace(b",", b"\t")),
+        ("a.csv.gz", gzip.compress(READINGS, mtime=0)),
+        ("a.csv.bz2", bz2.compress(READINGS)),
+        ("a.csv.xz", lzma.compress(READINGS)),
+        ("a.json", b'[{"time": "2024-01-01T00:00Z", "power_kw": 0}]'),
+        ("a.xml", b"<feed/>"),
+        ("a.feather", b"ARROW1\0\0"),
+    ],
+)
+def test_what_the_reader_takes_is_taken_whatever_its_cells_hold(came, into, name, content):
+    got = place_files(received(came, GOOD, ("meters", name, content)), into, limits=LIMITS)
+    assert (got.meters / name).read_bytes() == content

@@ -7,7 +7,6 @@ import re
 import signal
 import subprocess
 import sys
-import threading
 import time
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
@@ -15,28 +14,26 @@ from pathlib import Path
 
 import httpx
 import pytest
-from service_makers import Load, add_dataset, key, new_token, quick_settings
+from service_makers import (
+    Killed,
+    Load,
+    add_dataset,
+    held_draw,
+    key,
+    new_token,
+    quick_settings,
+    raises,
+    wait_for,
+)
 from sqlalchemy import create_engine, text
 
-from sunveil.errors import ParameterError
 from sunveil.ledger import Ledger
 from sunveil.ledger.ledger_database import open_engine
-from sunveil.publish import fleet_tables
 from sunveil.service.app import open_service
 from sunveil.service.questions import TotalsQuestion
-from sunveil.service.settings import ServiceSettings
 
 ASK = "/datasets/roofs/releases"
 TOTALS = {"kind": "totals", "epsilon": 0.1, "group_by": "feeder"}
-
-
-def until(happens):
-    """Wait until something is so."""
-    for _ in range(12000):
-        if happens():
-            return
-        time.sleep(0.01)
-    raise AssertionError("it did not happen")
 
 
 @pytest.fixture
@@ -45,11 +42,6 @@ def two(serve, database, tmp_path):
     found = [serve(tmp_path / "data", database=database, workers=2) for _ in range(2)]
     add_dataset(found[0].service, epsilon=3.0)
     return *found, new_token(found[0].service)
-
-
-def test_several_workers_over_a_file_are_refused(tmp_path):
-    with pytest.raises(ParameterError, match="PostgreSQL"):
-        ServiceSettings(data=tmp_path, workers=2)
 
 
 def test_whichever_worker_is_asked_the_answer_and_its_cost_are_the_same(two):
@@ -72,22 +64,12 @@ def test_whichever_worker_is_asked_the_answer_and_its_cost_are_the_same(two):
 
 def test_the_same_question_to_two_workers_at_once_is_drawn_once(two, monkeypatch):
     first, second, token = two
-    drawing, go_on, drawn = threading.Event(), threading.Event(), []
-    real = fleet_tables.fleet_tables
-
-    def draw(*args, **options):
-        drawn.append(1)
-        drawing.set()
-        assert go_on.wait(60.0)
-        return real(*args, **options)
-
     for each in (first, second):
         each.service.broker.warm()
-    monkeypatch.setattr(fleet_tables, "fleet_tables", draw)
     mine, apis = key(), [first.client(token), second.client(token), second.client(token)]
-    with ThreadPoolExecutor(4) as pool:
+    with held_draw(monkeypatch) as held, ThreadPoolExecutor(4) as pool:
         found = [pool.submit(apis[0].post, ASK, json=TOTALS, headers=mine)]
-        assert drawing.wait(60.0)
+        assert held.drawing.wait(60.0)
         found += [
             pool.submit(api.post, ASK, json=TOTALS, headers=headers)
             for api, headers in zip(apis[1:], (mine, key()), strict=True)
@@ -95,25 +77,19 @@ def test_the_same_question_to_two_workers_at_once_is_drawn_once(two, monkeypatch
         # recovery takes the turn of whoever draws for cut short, and waits for it
         found.append(pool.submit(second.service.broker.recover, after=-60.0))
         time.sleep(0.2)
-        go_on.set()
+        held.go_on.set()
         answers = [each.result() for each in found[:3]]
         found[3].result()
     assert [each.status_code for each in answers] == [201, 200, 200]
-    assert len({each.content for each in answers}) == len(drawn) == 1
+    assert len({each.content for each in answers}) == len(held.drawn) == 1
     verdict = first.service.ledger.verify("roofs")
     assert (verdict.holds, verdict.charges, verdict.answered) == (True, 1, 1)
-
-
-class Killed(BaseException):
-    """What ends a request without a word."""
 
 
 def test_another_worker_takes_up_what_was_paid_and_leaves_alone_what_was_not(two, monkeypatch):
     first, second, token = two
 
-    def die(*_, **__):
-        raise Killed
-
+    die = raises(Killed())
     first.service.broker.warm()
     with monkeypatch.context() as patch:
         steps = ("publish.fleet_tables.fleet_tables", "ledger.ledger.charge_question")
@@ -140,13 +116,13 @@ def test_one_of_several_watches_and_another_when_it_is_gone(serve, database, tmp
     looked = []
     monkeypatch.setattr("sunveil.service.app.update_states", lambda service: looked.append(service))
     first = serve(tmp_path / "data", database=database, workers=2)
-    until(lambda: len(looked) >= 2)
+    wait_for(lambda: len(looked) >= 2)
     second = serve(tmp_path / "data", database=database, workers=2)
     time.sleep(0.1)
     assert second.service not in looked
     assert second.client().get("/readyz").text == "ledger: ok\njob runner: ok\n"
     first.server.should_exit = True
-    until(lambda: second.service in looked)
+    wait_for(lambda: second.service in looked)
 
 
 @contextmanager
@@ -216,18 +192,18 @@ def test_workers_and_connections_that_are_killed_lose_no_answer(database, tmp_pa
         load = Load(base, token)
         load.start()
         try:
-            until(lambda: len(load.answers) >= 2)
+            wait_for(lambda: len(load.answers) >= 2)
             before = counted(base)
-            until(lambda: len(workers_of(process.pid)) == 2)
+            wait_for(lambda: len(workers_of(process.pid)) == 2)
             first = workers_of(process.pid)
             killed = max(first)
             os.kill(killed, signal.SIGKILL)
             for _ in range(2):
                 more = len(load.answers) + 3
-                until(lambda more=more: len(load.answers) >= more)
+                wait_for(lambda more=more: len(load.answers) >= more)
                 end_all_connections(database)
             # replaced within a minute: uvicorn waits so long if it was asking how it is
-            until(lambda: len(workers_of(process.pid) - {killed}) == 2)
+            wait_for(lambda: len(workers_of(process.pid) - {killed}) == 2)
         finally:
             load.finish()
         last = workers_of(process.pid)

@@ -15,7 +15,10 @@ from sunveil.site import LAPSE, Site
 from sunveil.weather import WeatherCache, clearsky, read_weather
 from sunveil.weather.cache import CacheKey
 from sunveil.weather.climate_normals import (
+    SPACING,
     WARMEST_HOUR,
+    _between_normals,
+    _normals,
     climate_of,
     climate_temperature,
 )
@@ -87,6 +90,12 @@ def test_a_span_that_is_no_span_is_refused(start, end):
 
 YEAR = pd.date_range("2015", "2016", freq="h", tz="UTC", inclusive="left")
 PVLIB_DATA = files("pvlib") / "data"
+
+
+@pytest.mark.parametrize(("row", "column"), [(0, 0), (53, 29), (72, 143), (36, 143)])
+def test_a_normal_is_returned_where_it_stands(row, column):
+    place = SPACING * row - 90.0, SPACING * (column + 1) - 180.0
+    np.testing.assert_allclose(_between_normals(*place), _normals()[:, row, column])
 
 
 def test_it_cools_with_height_alone():

@@ -47,20 +47,17 @@ def test_a_good_answer_becomes_weather_at_its_stamps(server, ask):
     assert {name: query[name] for name in asked} == {name: [each] for name, each in asked.items()}
 
 
-def test_key_and_address_come_from_the_environment(server, ask, monkeypatch):
+def test_key_and_address_come_from_the_environment_or_are_asked_for(server, ask, monkeypatch):
+    for lacking in ("api_key", "email"):
+        with pytest.raises(WeatherError, match="NSRDB_API_KEY and NSRDB_EMAIL"):
+            ask(**{lacking: None})
+    assert server.queries == []
     monkeypatch.setenv("NSRDB_API_KEY", "fromenv")
     monkeypatch.setenv("NSRDB_EMAIL", "env@b.example")
     server.says(Answer(psm_text(sky_frame(2019, 60))))
     ask(api_key=None, email=None)
     assert server.queries[0]["api_key"] == ["fromenv"]
     assert server.queries[0]["email"] == ["env@b.example"]
-
-
-@pytest.mark.parametrize("lacking", ["api_key", "email"])
-def test_no_key_or_address_is_said_before_asking(server, ask, lacking):
-    with pytest.raises(WeatherError, match="NSRDB_API_KEY and NSRDB_EMAIL"):
-        ask(**{lacking: None})
-    assert server.queries == []
 
 
 def test_several_years_are_joined_and_each_is_asked_for_once(server, ask, own_cache):
@@ -91,37 +88,6 @@ def test_too_many_requests_are_followed_by_patience(server, ask):
     server.says(Answer("slow down", 429), Answer(psm_text(sky_frame(2019, 60))))
     assert len(ask().times) == 8760
     assert len(server.queries) == 2
-
-
-PAGE = "<html><body>down for maintenance</body></html>"
-
-
-@pytest.mark.parametrize(
-    ("status", "body", "said", "asked"),
-    [
-        (403, f"API_KEY_INVALID {KEY}", "refused the key .HTTP 403.; check", 1),
-        (403, '{"errors": ["bad key"]}', "refused the key .HTTP 403.; check", 1),
-        (429, "OVER_RATE_LIMIT", "too many requests .*; wait", 2),
-        (500, "oops", "out of order .HTTP 500.; try again", 2),
-        (503, PAGE, "out of order .HTTP 503.; try again", 2),
-        (400, f'{{"errors": ["no data at {KEY}"]}}', "no data at .*; check the place", 1),
-        (429, '{"error": {"code": "OVER_RATE_LIMIT"}}', "not a year of weather", 2),
-        (200, PAGE, "not a year of weather .*; try again", 2),
-        (200, "", "not a year of weather .*; try again", 2),
-        (200, '{"hello": 1}', "not a year of weather .*; try again", 2),
-    ],
-)
-def test_a_failing_server_gives_one_sentence_without_the_key(
-    server, ask, own_cache, status, body, said, asked
-):
-    server.says(Answer(body, status))
-    with pytest.raises(WeatherError, match=said) as caught:
-        ask()
-    assert KEY not in str(caught.value)
-    assert caught.value.__cause__ is None
-    assert caught.value.__context__ is None
-    assert len(server.queries) == asked
-    assert entries(own_cache) == []
 
 
 def test_a_silent_server_is_given_up_on(server, ask, own_cache):
@@ -222,25 +188,41 @@ def test_the_request_is_for_a_horizontal_plane_and_made_once(server, ask_pvgis, 
     assert server.queries[1]["raddatabase"] == ["PVGIS-ERA5"]
 
 
+PAGE = "<html><body>down for maintenance</body></html>"
+NSRDB = [
+    (403, f"API_KEY_INVALID {KEY}", "refused the key .HTTP 403.; check", 1),
+    (403, '{"errors": ["bad key"]}', "refused the key .HTTP 403.; check", 1),
+    (429, "OVER_RATE_LIMIT", "too many requests .*; wait", 2),
+    (500, "oops", "out of order .HTTP 500.; try again", 2),
+    (503, PAGE, "out of order .HTTP 503.; try again", 2),
+    (400, f'{{"errors": ["no data at {KEY}"]}}', "no data at .*; check the place", 1),
+    (429, '{"error": {"code": "OVER_RATE_LIMIT"}}', "not a year of weather", 2),
+    *((200, body, "not a year of weather .*; try again", 2) for body in (PAGE, "", '{"a": 1}')),
+]
+PVGIS = [
+    (400, '{"message": "Location over the sea.", "status": 400}', "over the sea; check", 1),
+    (403, "no", "refused access .HTTP 403.; try again", 1),
+    (429, "slow down", "too many requests", 2),
+    (500, "oops", "out of order .HTTP 500.", 2),
+    *((200, body, "not a year of weather", 2) for body in (PAGE, '{"outputs": {}}')),
+]
+
+
 @pytest.mark.parametrize(
-    ("status", "body", "said", "asked"),
-    [
-        (400, '{"message": "Location over the sea.", "status": 400}', "over the sea; check", 1),
-        (403, "no", "refused access .HTTP 403.; try again", 1),
-        (429, "slow down", "too many requests", 2),
-        (500, "oops", "out of order .HTTP 500.", 2),
-        (200, "<html>hello</html>", "not a year of weather", 2),
-        (200, '{"outputs": {}}', "not a year of weather", 2),
-    ],
+    ("source", "status", "body", "said", "asked"),
+    [*(("ask", *each) for each in NSRDB), *(("ask_pvgis", *each) for each in PVGIS)],
 )
-def test_a_failing_server_gives_one_sentence(
-    server, ask_pvgis, own_cache, status, body, said, asked
+def test_a_failing_server_gives_one_sentence_without_the_key(
+    server, request, own_cache, source, status, body, said, asked
 ):
-    server.says(Answer(body, status, kind="application/json"))
-    with pytest.raises(WeatherError, match=said):
-        ask_pvgis()
+    server.says(Answer(body, status, kind="text/csv" if source == "ask" else "application/json"))
+    with pytest.raises(WeatherError, match=said) as caught:
+        request.getfixturevalue(source)()
+    assert KEY not in str(caught.value)
+    assert caught.value.__cause__ is None
+    assert caught.value.__context__ is None
     assert len(server.queries) == asked
-    assert not own_cache.folder.exists()
+    assert entries(own_cache) == []
 
 
 def test_missing_hours_are_counted(server, ask_pvgis, own_cache, year_text):

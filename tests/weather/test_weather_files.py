@@ -38,6 +38,13 @@ def assert_equal(weather, frame: pd.DataFrame) -> None:
         np.testing.assert_allclose(getattr(weather, name), frame[name])
 
 
+def read(folder: Path, content: str | pd.DataFrame, name: str = "weather.csv", **options):
+    """Write a file of weather, a table by its stamps, and read it."""
+    text = content if isinstance(content, str) else content.to_csv(index_label="time")
+    (folder / name).write_text(text)
+    return read_weather(folder / name, **options)
+
+
 @pytest.fixture
 def week() -> pd.DataFrame:
     return sky_frame(2016, 30).iloc[2000:2336]
@@ -45,9 +52,8 @@ def week() -> pd.DataFrame:
 
 @pytest.mark.parametrize("zone", [0, -7, 5.5])
 def test_an_nsrdb_download_reads_as_it_was_and_as_pvlib_reads_it(tmp_path, week, zone):
-    path, text = tmp_path / "download.csv", psm_text(week, zone=zone)
-    path.write_text(text)
-    weather = read_weather(path)
+    text = psm_text(week, zone=zone)
+    weather = read(tmp_path, text, "download.csv")
     assert (weather.site, weather.source, weather.typical) == (GOLDEN, "download.csv", False)
     assert_equal(weather, week)
     if zone == -7:
@@ -70,58 +76,47 @@ light = hnp.arrays(np.float64, (5, 12), elements=st.floats(0, 1400, allow_subnor
 def test_any_frame_comes_back_from_a_file(tmp_path_factory, values, start, step, zone, kind):
     index = pd.date_range(pd.Timestamp(start).floor("min"), periods=12, freq=f"{step}min", tz="UTC")
     frame = pd.DataFrame(dict(zip(NAMES, values, strict=True)), index=index)
-    path = tmp_path_factory.mktemp("any") / "any.csv"
-    if kind == "psm":
-        path.write_text(psm_text(frame, zone=zone))
-    else:
-        stamped = frame.tz_convert(f"UTC{zone:+03d}:00")
-        stamped.to_csv(path, index_label="datetime")
-    assert_equal(read_weather(path, site=GOLDEN), frame)
+    local = frame.tz_convert(f"UTC{zone:+03d}:00")
+    stamped = psm_text(frame, zone=zone) if kind == "psm" else local
+    assert_equal(read(tmp_path_factory.mktemp("any"), stamped, site=GOLDEN), frame)
 
 
 def test_columns_go_by_their_usual_names(tmp_path, week):
-    path = tmp_path / "plain.csv"
     heads = {
         "ghi": "G(h)", "dni": "DNI (W/m^2)", "dhi": "diffuse_horizontal_irradiance",
         "temp_air": "Air Temperature [C]", "wind_speed": "WS10m",
     }  # fmt: skip
     table = week.rename(columns=heads).assign(**{"Clearsky GHI": 1.0, "DHI clear": 2.0})
-    table.to_csv(path, index_label="Timestamp")
-    assert_equal(read_weather(path, site=GOLDEN), week)
+    stamped = table.to_csv(index_label="Timestamp")
+    assert_equal(read(tmp_path, stamped, site=GOLDEN), week)
 
 
 def test_times_without_a_zone_need_one(tmp_path, week):
-    path = tmp_path / "naive.csv"
-    week.tz_convert("UTC-07:00").tz_localize(None).to_csv(path, index_label="time")
+    naive = week.tz_convert("UTC-07:00").tz_localize(None)
     with pytest.raises(WeatherError, match="without a time zone"):
-        read_weather(path, site=GOLDEN)
-    assert_equal(read_weather(path, site=GOLDEN, timezone="UTC-07:00"), week)
+        read(tmp_path, naive, site=GOLDEN)
+    assert_equal(read(tmp_path, naive, site=GOLDEN, timezone="UTC-07:00"), week)
     with pytest.raises(WeatherError, match="not a time zone"):
-        read_weather(path, site=GOLDEN, timezone="Mars/Base")
+        read(tmp_path, naive, site=GOLDEN, timezone="Mars/Base")
 
 
 def test_solar_zenith_angles_show_the_clock(tmp_path, week):
-    path = tmp_path / "naive.csv"
     local = week.index.tz_convert("UTC-07:00").tz_localize(None)
-    parts = {
-        name.title(): getattr(local, name) for name in ("year", "month", "day", "hour", "minute")
-    }
+    clock = ("year", "month", "day", "hour", "minute")
+    parts = {name.title(): getattr(local, name) for name in clock}
     table = pd.DataFrame({**parts, **{name.upper(): week[name].to_numpy() for name in NAMES[:3]}})
     table["Temperature"] = week["temp_air"].to_numpy()
     table["Wind Speed"] = week["wind_speed"].to_numpy()
     table["Solar Zenith Angle"] = GOLDEN.sun(week.index)["apparent_zenith"].to_numpy().round(2)
-    table.to_csv(path)
-    assert_equal(read_weather(path, site=GOLDEN), week)
+    assert_equal(read(tmp_path, table.to_csv(), site=GOLDEN), week)
     with pytest.raises(WeatherError, match="fit none"):
-        read_weather(path, site=Site(0.0, GOLDEN.longitude))
+        read(tmp_path, table.to_csv(), site=Site(0.0, GOLDEN.longitude))
 
 
 @pytest.mark.parametrize("missing", [("dni",), ("dhi",), ("ghi",), ("dni", "dhi")])
 def test_missing_irradiances_are_made_from_the_others(tmp_path, missing):
     clear = clearsky(GOLDEN, "2016-06-01", "2016-06-08").to_frame()
-    path = tmp_path / "part.csv"
-    clear.drop(columns=list(missing)).to_csv(path, index_label="time")
-    weather = read_weather(path, site=GOLDEN)
+    weather = read(tmp_path, clear.drop(columns=list(missing)), site=GOLDEN)
     assert closure(weather) < 3.0
     noon = clear["ghi"].to_numpy() > 500.0
     for name in missing:
@@ -131,13 +126,10 @@ def test_missing_irradiances_are_made_from_the_others(tmp_path, missing):
 
 def test_rows_without_light_are_left_out_and_temperature_is_interpolated(tmp_path, week):
     broken = week.copy()
-    broken.iloc[3, broken.columns.get_loc("ghi")] = np.nan
-    broken.iloc[5, broken.columns.get_loc("dni")] = np.inf
-    broken.iloc[8, broken.columns.get_loc("temp_air")] = np.nan
-    broken.iloc[10, broken.columns.get_loc("dhi")] = -4.0
-    path = tmp_path / "broken.csv"
-    broken.sample(frac=1.0, random_state=1).to_csv(path, index_label="time")
-    weather = read_weather(path, site=GOLDEN)
+    faults = ((3, "ghi", np.nan), (5, "dni", np.inf), (8, "temp_air", np.nan), (10, "dhi", -4.0))
+    for row, name, value in faults:
+        broken.iloc[row, broken.columns.get_loc(name)] = value
+    weather = read(tmp_path, broken.sample(frac=1.0, random_state=1), site=GOLDEN)
     assert list(weather.times) == list(week.index.delete([3, 5]))
     expected = (week["temp_air"].iloc[7] + week["temp_air"].iloc[9]) / 2.0
     assert weather.temp_air[6] == pytest.approx(expected, abs=0.3)
@@ -150,25 +142,19 @@ def test_missing_temperatures_are_the_usual_ones(tmp_path, week, known):
     usual = climate_temperature(GOLDEN, week.index)
     bare["temp_air"] = usual + 3.0
     bare.iloc[known:, bare.columns.get_loc("temp_air")] = np.nan
-    bare.to_csv(tmp_path / "bare.csv", index_label="time")
-    weather = read_weather(tmp_path / "bare.csv", site=GOLDEN)
+    weather = read(tmp_path, bare, site=GOLDEN)
     # what is known of the week says how far it is from the usual
     np.testing.assert_allclose(weather.temp_air, usual + (3.0 if known else 0.0))
 
 
-@pytest.mark.parametrize("slope", [0, 30])
-def test_pvgis_hourly_json_must_be_of_a_horizontal_plane(tmp_path, slope):
+def test_pvgis_hourly_json_must_be_of_a_horizontal_plane(tmp_path):
     frame = sky_frame(2019, 60, minute=10).iloc[4000:4100]
-    path = tmp_path / "Timeseries.json"
-    path.write_text(pvgis_json(frame, slope=slope))
-    if slope:
-        with pytest.raises(WeatherError, match=r"Timeseries\.json.*slope 0"):
-            read_weather(path)
-        return
-    weather = read_weather(path)
+    weather = read(tmp_path, pvgis_json(frame), "Timeseries.json")
     assert weather.site == GOLDEN
     assert list(weather.times) == list(frame.index)
     np.testing.assert_allclose(weather.dhi, frame["dhi"])
+    with pytest.raises(WeatherError, match=r"Timeseries\.json.*slope 0"):
+        read(tmp_path, pvgis_json(frame, slope=30), "Timeseries.json")
 
 
 @pytest.mark.parametrize("components", [True, False])
@@ -183,9 +169,7 @@ def test_pvgis_hourly_csv(tmp_path, components):
         f"20160601:1010,{values},30.0,20.0,2.0,0.0", f"20160601:1110,{values},60.0,21.0,2.0,0.0",
         "", "H_sun: Sun height (degree)", "",
     ]  # fmt: skip
-    path = tmp_path / "series.csv"
-    path.write_text("\r\n".join(lines))
-    weather = read_weather(path)
+    weather = read(tmp_path, "\r\n".join(lines))
     assert weather.site == Site(45.0, 8.0, 250.0)
     assert weather.times[0] == pd.Timestamp("2016-06-01T10:10Z")
     np.testing.assert_allclose(weather.ghi, 500.0)
@@ -218,9 +202,7 @@ def pvgis_tmy(kind: str) -> str:
 
 @pytest.mark.parametrize("kind", ["csv", "json"])
 def test_a_typical_year_of_pvgis_is_moved_by_its_offset(tmp_path, kind):
-    path = tmp_path / f"tmy.{kind}"
-    path.write_text(pvgis_tmy(kind))
-    weather = read_weather(path)
+    weather = read(tmp_path, pvgis_tmy(kind), f"tmy.{kind}")
     assert weather.typical
     assert weather.site == Site(45.0, 8.0, 250.0)
     assert len(weather.times) == 8760
@@ -239,14 +221,13 @@ def test_tmy3_values_stand_at_the_middle_of_the_hours_they_sum():
     assert weather.ghi.sum() == theirs["ghi"].sum()
 
 
-def epw_text(frame: pd.DataFrame, site: Site, zone: float, kind: str = "Made") -> str:
+def epw_text(frame: pd.DataFrame, site: Site, zone: float) -> str:
     """The frame, at middles of hours in UTC, as an EPW file of local hours 1 to 24."""
-    head = [f"LOCATION,Town,-,USA,{kind},0,{site.latitude},{site.longitude},{zone},{site.altitude}"]
+    head = [f"LOCATION,Town,-,USA,Made,0,{site.latitude},{site.longitude},{zone},{site.altitude}"]
     text = io.StringIO()
     writer = csv.writer(text)
-    for when, row in zip(
-        frame.index + pd.Timedelta(hours=zone), frame.to_dict("records"), strict=True
-    ):
+    local = frame.index + pd.Timedelta(hours=zone)
+    for when, row in zip(local, frame.to_dict("records"), strict=True):
         fields: list[object] = [0] * 35
         fields[:6] = [when.year, when.month, when.day, when.hour + 1, 60, "A"]
         fields[6], fields[21] = row["temp_air"], row["wind_speed"]
@@ -257,9 +238,7 @@ def epw_text(frame: pd.DataFrame, site: Site, zone: float, kind: str = "Made") -
 
 def test_epw_hours_of_a_real_year(tmp_path):
     frame = sky_frame(2018, 60, minute=30).iloc[7:500]
-    path = tmp_path / "real.epw"
-    path.write_text(epw_text(frame, GOLDEN, -7.0))
-    weather = read_weather(path)
+    weather = read(tmp_path, epw_text(frame, GOLDEN, -7.0), "real.epw")
     assert not weather.typical
     assert weather.site == GOLDEN
     assert_equal(weather, frame)
@@ -270,9 +249,7 @@ def test_epw_months_of_several_years_are_a_typical_year(tmp_path):
     frame = pd.concat([part[part.index.month == m] for m, part in enumerate(parts, start=1)])
     frame = frame[~((frame.index.month == 2) & (frame.index.day == 29))]
     frame.iloc[5, 0] = 9999.0
-    path = tmp_path / "typical.epw"
-    path.write_text(epw_text(frame, GOLDEN, 0.0))
-    weather = read_weather(path)
+    weather = read(tmp_path, epw_text(frame, GOLDEN, 0.0), "typical.epw")
     assert weather.typical
     assert set(weather.times.year) == {1990}
     assert len(weather.times) == 8759

@@ -96,7 +96,7 @@ class _Waiting(NamedTuple):
 
 
 class GroupedCommand(click.Command):
-    """A command whose help text has its options in groups."""
+    """A command with its options in groups in the help text."""
 
     _params: list[Any]
 
@@ -137,7 +137,7 @@ class GroupedCommand(click.Command):
                         formatter.write_text(f"Described by sunveil schema --help: {names}.")
 
 
-# A command with grouped options, whose help shows their defaults.
+# A command with grouped options, and their defaults in the help text.
 command = partial(click.command, cls=GroupedCommand, context_settings={"show_default": True})
 
 
@@ -275,7 +275,7 @@ _PLACE = ("latitude", "longitude", "altitude")
 
 
 def refuse_place(context: click.Context) -> None:
-    """Refuse the place of one site beside a fleet, whose places are in its table of systems."""
+    """Refuse the place of one site beside a fleet, which has a table of places."""
     for name in _PLACE:
         if context.params[name] is not None:
             raise click.UsageError(

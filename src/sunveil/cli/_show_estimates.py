@@ -130,12 +130,12 @@ def _years(estimate: Estimate) -> str:
     """Return what the single years say, in one line; nothing for a record of one year."""
     if not estimate.years:
         return ""
-    told = (
+    years = (
         f"{year_name(year)} {year.surface_azimuth:.1f}°, {year.surface_tilt:.1f}°,"
         f" {year.dc_capacity_kw:.{decimals(year.dc_capacity_kw)}f} kW"
         for year in estimate.years
     )
-    return f"By year: {'; '.join(told)}."
+    return f"By year: {'; '.join(years)}."
 
 
 def show_flags(estimate: Estimate) -> str:
@@ -157,7 +157,7 @@ def show_assumptions(assumed: Assumptions) -> str:
 
 
 def minutes_off(minutes: float) -> str:
-    """Return what stamps do that run so many minutes ahead of their clock."""
+    """Return in words how far stamps run ahead of their clock."""
     if minutes == 0.0:
         return "are right"
     return f"run {abs(minutes):g} minutes {'ahead' if minutes > 0.0 else 'behind'}"

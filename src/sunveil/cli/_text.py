@@ -98,15 +98,15 @@ def own_reason(refusal: Refusal) -> str:
 
 
 def say_left_out(refusals: Sequence[Refusal]) -> None:
-    """Print which systems were left out to stderr: a line for each reason, with its systems."""
-    systems: dict[str, list[str]] = {}  # a system may be left out of several files
+    """Print which systems were skipped to stderr: a line for each reason, with its systems."""
+    systems: dict[str, list[str]] = {}  # a system may be skipped in several files
     for each in {(each.system_id, each.reason): each for each in refusals}.values():
         systems.setdefault(own_reason(each), []).append(each.system_id)
     reasons = {own_reason(each): each.reason for each in refusals}
     for reason, names in systems.items():
         count = "" if len(names) == 1 else f"{len(names):,} systems, "
         why = sentence(SunveilError(reasons[reason] if len(names) == 1 else reason))
-        click.echo(f"sunveil: left out {count}{printable(named(names))}: {why}", err=True)
+        click.echo(f"sunveil: skipped {count}{printable(named(names))}: {why}", err=True)
 
 
 def printable(text: str) -> str:

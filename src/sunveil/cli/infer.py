@@ -146,7 +146,7 @@ def _write_page(folder: Path) -> None:
         if error.name not in ("jinja2", "matplotlib"):
             raise
         click.echo(
-            "sunveil: left out: summary.html, which needs pip install 'sunveil[plots]'", err=True
+            "sunveil: skipped summary.html, which needs pip install 'sunveil[plots]'", err=True
         )
 
 
@@ -166,7 +166,7 @@ def _say(result: FleetResult, out: Path, *, as_json: bool) -> None:
         click.echo(json.dumps(_done(result, out, summary)))
     total = result.inferred + result.refused
     for reason in summary["unread_files"][:5]:
-        click.echo(f"sunveil: left out: {reason}", err=True)
+        click.echo(f"sunveil: skipped: {reason}", err=True)
     kinds = summary["refused_by_kind"]
     if not result.inferred and not READINGS_KINDS & set(kinds):
         counted = ", ".join(f"{count} {kind}" for kind, count in kinds.items())
@@ -180,7 +180,7 @@ def _say(result: FleetResult, out: Path, *, as_json: bool) -> None:
         click.echo(f"Wrote {result.inferred:,} of {total:,} systems to {out}{of_them}")
     if result.refused:
         click.echo(
-            f"sunveil: left out {result.refused:,} systems; the reasons are in"
+            f"sunveil: skipped {result.refused:,} systems; the reasons are in"
             f" {out / 'refused.parquet'}",
             err=True,
         )
@@ -227,7 +227,7 @@ def write_separated(
     skies: SiteSkies,
     inferred: Sequence[Estimate | SunveilError],
 ) -> None:
-    """Write what was told apart of the only system, unless it could not be inferred."""
+    """Write generation and load of the only system, unless it could not be inferred."""
     from sunveil.inference.infer import separate_record
 
     for record, estimate in zip(records, inferred, strict=True):
@@ -423,7 +423,7 @@ def _options(given: dict[str, Any]) -> InferOptions:
 def _skies(
     records: Sequence[Record], site: Site, weather: str, *, given: dict[str, Any]
 ) -> SiteSkies:
-    """Return the skies of the site, whose weather is asked for once over all records."""
+    """Return the skies of the site; its weather is requested once over all records."""
     from sunveil.fleet.blocks import record_span
     from sunveil.inference.fleet_part import SiteSkies
     from sunveil.weather.sources import SiteWeather
@@ -479,13 +479,13 @@ def _any_usable_stamps(meters: Path, options: MeterOptions) -> bool:
     """Whether some system could be read if all its readings were zero."""
     import numpy as np
 
-    from sunveil.meters.read_files import iter_raw_systems, settle
+    from sunveil.meters.read_files import iter_raw_systems, record_or_refusal
     from sunveil.meters.record import Record, RefusedSystem
 
     for raw, own in iter_raw_systems(meters, options):
         if not isinstance(raw, RefusedSystem):
             zeros = replace(raw, values=np.zeros(len(raw.values)))
-            found = settle(zeros, own.changed({"cleaning": "each"}), name=raw.system_id)
+            found = record_or_refusal(zeros, own.changed({"cleaning": "each"}), name=raw.system_id)
             if isinstance(found, Record):
                 return True
     return False
@@ -622,7 +622,7 @@ def _row(each: SystemCheckup | Refusal) -> tuple[str, ...]:
         each.timezone,
         label,
         f"{100.0 * each.missing:.1f}%",
-        "look" if each.doubts else "fine",
+        "look" if each.warnings else "fine",
     )
 
 
@@ -633,7 +633,7 @@ def _grouped(checked: Checked) -> list[str]:
         if isinstance(each, Refusal):
             said: Sequence[str] = [each.reason]
         else:
-            said = [*(f"look: {doubt}" for doubt in each.doubts), *each.notes]
+            said = [*(f"look: {warning}" for warning in each.warnings), *each.notes]
         for remark in said:
             about.setdefault(remark, []).append(each.system_id)
     return [
@@ -664,7 +664,7 @@ def schema_command(meters: Path, *, out: Path | None, **given: Any) -> None:
 
     if meters.is_dir():
         raise ParameterError(
-            f"{meters} is a folder: name one of its files, whose schema holds for all written alike"
+            f"{meters} is a folder: name one of its files; its schema holds for all others alike"
         )
     if out is not None:
         check_target(out, meters)

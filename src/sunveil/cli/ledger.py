@@ -146,7 +146,7 @@ def households_command(
     """Register the households of the dataset NAME, by a table or one by one.
 
     An account is a household's, in all datasets of a ledger. The first publication registers its
-    systems, each as a household of its own; whoever comes later is registered here first. The
+    systems, each as a household of its own; later ones are registered here first. The
     ledger keeps digests only.
     """
     from sunveil.ledger.ledger import Ledger
@@ -182,7 +182,7 @@ def list_command(where: str, *, as_json: bool) -> None:
 def dataset_show_command(name: str, *, where: str, as_json: bool) -> None:
     """Show what was promised for the dataset NAME, and what is left of it.
 
-    Under a promise with δ, what was spent is told as ρ, as ε at δ, and as the plain sum of ε.
+    Under a promise with δ, what was spent is shown as ρ, as ε at δ, and as the plain sum of ε.
     """
     from sunveil.ledger.ledger import Ledger
 
@@ -412,7 +412,7 @@ def verify_command(where: str, *, name: str | None, mark: str | None, as_json: b
 def export_command(where: str, *, name: str | None, out: Path) -> None:
     """Write everything that a verification needs as JSON, to be kept or handed to an auditor.
 
-    Systems are named by digests; whoever knows a system's id can find its charges.
+    Systems are named by digests; anyone who knows a system's id can find its charges.
     """
     from sunveil.ledger.ledger import Ledger
     from sunveil.ledger.ledger_database import is_url
@@ -471,7 +471,7 @@ def _mark(text: str, name: str | None) -> HighWaterMark:
 
     length, _, head = text.partition(":")
     if name is None:
-        raise click.UsageError("--mark is held against one dataset: name it with --dataset")
+        raise click.UsageError("--mark is compared with one dataset: name it with --dataset")
     if not (length.isdecimal() and int(length) > 0 and head):
         raise click.UsageError("--mark is a number of entries, a colon and a digest")
     return HighWaterMark(int(length), head)

@@ -121,7 +121,7 @@ LEDGER = Group(
         click.option(
             "--epsilon", type=float, required=True, help="Privacy cost of the publication."
         ),
-        click.option("--analyst", help="Analyst whose share is also charged."),
+        click.option("--analyst", help="Analyst to charge too, from the analyst's share."),
     ),
 )
 

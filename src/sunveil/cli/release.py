@@ -55,7 +55,7 @@ RELEASED_FLEET = Group(
         SYSTEMS,
         path_option(
             "--refused",
-            "Write which systems of a fleet are left out, and why, to this file. Private.",
+            "Write which systems of a fleet are skipped, and why, to this file. Private.",
         ),
     ),
 )
@@ -76,7 +76,7 @@ def is_fleet_asked(context: click.Context) -> bool:
 def opened_fleet(
     meters: Path, options: MeterOptions, given: dict[str, Any], *, work: Path | None = None
 ) -> Iterator[SystemsToRelease]:
-    """Yield a fleet that has been looked through, and tell the curator who is left out."""
+    """Yield a fleet that has been looked through, and name the skipped systems to the curator."""
     from sunveil.fleet.open import open_fleet
     from sunveil.releases.fleet_releases import SystemsToRelease
 
@@ -110,7 +110,7 @@ def _say_refused(fleet: SystemsToRelease, path: Path | None) -> None:
     kinds = Counter(each.kind for each in fleet.refused)
     counted = ", ".join(f"{count:,} {kind}" for kind, count in sorted(kinds.items()))
     where = f"the reasons are in {path}" if path else "name a file with --refused for the reasons"
-    click.echo(f"sunveil: left out: {counted}; {where}", err=True)
+    click.echo(f"sunveil: skipped: {counted}; {where}", err=True)
 
 
 PROTECT = click.option(
@@ -233,8 +233,8 @@ def meter_options(given: dict[str, Any]) -> MeterOptions:
 
 
 def open_site(meters: Path, given: dict[str, Any]) -> Fleet:
-    """Return the systems of one site, each reading taken as it is; stderr tells who is left out."""
-    # Which are left out depends on rows and stamps alone.
+    """Return the systems of one site, each reading taken as it is; name skipped ones on stderr."""
+    # Which are skipped depends on rows and stamps alone.
     from sunveil.fleet.open import open_fleet
     from sunveil.site import Site
 
@@ -294,7 +294,7 @@ def _mount(found: Release) -> str:
         turns = "no backtracking" if gcr is None else f"backtracking, gcr {gcr:g}"
         return f"tracker, axis {found.tracker.axis_azimuth:.0f}°, {turns}"
     if len(found.planes) < 2:
-        return "one plane" if found.planes else "not told"
+        return "one plane" if found.planes else "unknown"
     return " + ".join(
         f"{each.share:.0%} at {each.surface_azimuth:.0f}°, {each.surface_tilt:.0f}°"
         for each in found.planes
@@ -327,7 +327,7 @@ def _as_table(found: Sequence[Release]) -> str:
 PRIVATE = "PRIVATE TO THE CURATOR: drawn from meter readings; do not publish it or pass it on."
 
 PUBLIC = (
-    "Public: drawn from simulated systems alone, whose physics is the inference's own; real systems"
+    "Public: drawn from simulated systems alone, with the physics of the inference; real systems"
     " err by more where ε is large, as release says."
 )
 
@@ -552,9 +552,9 @@ def audit_command(
     verdict = good if holds else "Something that must hold does not: see the verdicts."
     text = f"{show_audit(exact, samplers)}\n\n{verdict}"
     if as_json:
-        told = {name: [each.to_dict() for each in these] for name, these in found.items()}
+        parts = {name: [each.to_dict() for each in these] for name, these in found.items()}
         about = {"epsilon": epsilon, "seed": seed, "holds": holds}
-        text = json.dumps({**about, **told}, indent=2, allow_nan=False)
+        text = json.dumps({**about, **parts}, indent=2, allow_nan=False)
     if out is not None:
         write_whole(out, text + "\n")
         text = f"{verdict} Wrote {out}"

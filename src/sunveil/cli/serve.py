@@ -33,7 +33,7 @@ DATA, DEMO_DATA = Path("sunveil-data"), Path("demo") / "service"
     envvar="SUNVEIL_LEDGER",
     show_envvar=True,
     help="The ledger's database, which also holds the service's tables: a file, or a postgresql://"
-    " URL; sunveil.db in the data folder if left out.",
+    " URL; sunveil.db in the data folder by default.",
 )
 @click.option(
     "--data",
@@ -61,7 +61,7 @@ DATA, DEMO_DATA = Path("sunveil-data"), Path("demo") / "service"
     "trusted_proxies",
     metavar="ADDRESS|NETWORK",
     multiple=True,
-    help="Proxy whose X-Forwarded-For header is trusted; may be given several times. Sign-in limits"
+    help="Proxy with a trusted X-Forwarded-For header; may be given several times. Sign-in limits"
     " then apply to each client.",
 )
 @click.option(
@@ -172,8 +172,8 @@ database_option = click.option(
     metavar="FILE|URL",
     envvar="SUNVEIL_LEDGER",
     show_envvar=True,
-    help="The service's database: a file, or a postgresql:// URL; sunveil.db in the data folder if"
-    " left out.",
+    help="The service's database: a file, or a postgresql:// URL; sunveil.db in the data folder by"
+    " default.",
 )
 
 data_option = click.option(
@@ -228,7 +228,7 @@ def list_command(*, database: str | None, data: Path, as_json: bool) -> None:
 @click.argument("name")
 @click.option("--role", type=click.Choice(ROLES), required=True, help="Role of the account.")
 @click.option(
-    "--analyst", default="", help="For an analyst: the name in the ledger; NAME if left out."
+    "--analyst", default="", help="For an analyst: the name in the ledger; NAME by default."
 )
 @click.option(
     "--scope", type=click.Choice(SCOPES), default="ask", help="Largest scope of an analyst."
@@ -259,7 +259,7 @@ def add_command(
 @click.argument("name")
 @click.argument("role", type=click.Choice(ROLES))
 @click.option(
-    "--analyst", default="", help="For an analyst: the name in the ledger; NAME if left out."
+    "--analyst", default="", help="For an analyst: the name in the ledger; NAME by default."
 )
 @click.option(
     "--scope", type=click.Choice(SCOPES), default="ask", help="Largest scope of an analyst."
@@ -277,7 +277,7 @@ def role_command(
     with _changing(database, data) as db:
         account = account_named(db, name)
         change_role(db, account, role=role, analyst=analyst, scope=scope)
-    click.echo(f"{printable(account.name)} has the role {role} now, and signs in anew.")
+    click.echo(f"{printable(account.name)} has the role {role} now, and signs in again.")
 
 
 @accounts_command.command("reset")
@@ -372,7 +372,7 @@ def _plain(account: Account) -> dict[str, str | None]:
 FILE = click.Path(dir_okay=False, path_type=Path)
 
 DATABASE_HELP = (
-    "The service's database: a file, or a postgresql:// URL; sunveil.db in the folder if left out."
+    "The service's database: a file, or a postgresql:// URL; sunveil.db in the folder by default."
 )
 
 

@@ -222,7 +222,7 @@ def demo_command(out: Path, systems: int, seed: int) -> None:
     All systems are at one site under one changing sky. The inference is given their meter file and
     the place, nothing else: its irradiance is the embedded clear sky. In a fleet of six or more
     the last three are a roof that faces both east and west, a system with too small an
-    inverter, and one whose clock is an hour fast.
+    inverter, and one with a clock an hour fast.
     """
     from sunveil.cli._show_estimates import show_cases
     from sunveil.plots.html_report import write_report

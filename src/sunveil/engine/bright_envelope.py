@@ -35,13 +35,13 @@ Real = TypeVar("Real", np.float32, np.float64)
 
 WINDOW_DAYS = 10
 
-# Of so many readings at the least, the one that this share of them stays below is the bright one.
+# Of at least FEWEST readings, the one that this share of them stays below is the bright one.
 FEWEST, BRIGHT_SHARE = 4, 0.8
 
 # Light below which an interval's brightness says nothing. [W/m²]
 DIM = 20.0
 
-# A group whose bright power is so far from the best plane's has lost half its say.
+# At this distance of its bright power from the best plane's, a group has lost half its weight.
 FAR = 0.2
 
 # How many starts are looked for, and how far apart they stand. [degrees]

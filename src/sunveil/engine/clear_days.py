@@ -22,10 +22,10 @@ ROUGH = 0.05
 
 DULL = 0.1
 
-# The best days are the brightest tenth within so many days before and after.
+# The best days are the brightest tenth within this many days before and after.
 AROUND, BEST = 15, 0.1
 
-# A day of whose modelled energy less than this share was read cannot be judged.
+# A day cannot be judged with readings of less than this share of its modelled energy.
 READ = 0.5
 
 # What goes up and down every day is no cloud but a chimney: the smoothest tenth of days is smooth.
@@ -38,7 +38,7 @@ OUTAGE = 0.03
 # these shares of the best days around it: smooth and dull is haze, since clouds come and go.
 SMOOTH, DULLEST, DULLISH = 0.03, 0.4, 0.85
 
-# In winter smog so many of at least so many smooth days are dull, and so many more than in summer.
+# In winter smog this share of at least FEWEST_SMOOTH smooth days is dull, and more than in summer.
 FEWEST_SMOOTH, SMOGGY, SMOGGIER_THAN_SUMMER = 15, 0.345, 0.15
 
 # Under such a winter the truth is steeper, by up to this beyond the usual interval: 11° hold nine

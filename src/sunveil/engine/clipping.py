@@ -14,20 +14,20 @@ from sunveil.engine.intervals import Intervals
 from sunveil.engine.power_model import CAPACITY, LIMIT, NO_LIMIT
 from sunveil.site import Array
 
-# A fit that is in doubt may have so many times the capacity that the highest powers show, one above
-# its inverter's limit so many times, and any other so many: walls that face away from the sun are
-# real, and so are small inverters.
+# Largest capacity of a questionable fit, of one above its inverter's limit, and of any other, as
+# multiples of what the highest powers show: walls that face away from the sun are real, and so are
+# small inverters.
 IN_DOUBT, LIMITED, AT_MOST = 1.5, 2.2, 4.0
 
-# No model reaches so many times the record's top.
+# No model reaches this multiple of the record's top.
 OVERSHOOT = 1.15
 
-# A plane that stands in for an excluded one may have so many times the capacity that was shown.
+# A plane that stands in for an excluded one may have this multiple of the capacity that was shown.
 STAND_IN = 1.3
 
 # What the capacity of a system that was not inferred lies within, as shares of what was shown; the
 # highest powers of a few weeks of winter show little, and a fit that nothing else speaks against
-# may be right up to so many times.
+# may be right up to FITTED_HIGH.
 SHOWN_LOW, SHOWN_HIGH, SHORTLY_SHOWN, FITTED_HIGH = 0.9, 1.4, 5.0, 12.0
 
 
@@ -48,7 +48,7 @@ def largest_capacity(
 
 
 def exclude(fit: FinalFit, doubtful: NDArray[np.bool_]) -> NDArray[np.bool_]:
-    """Replace planes whose capacity the highest powers exclude, and return whose they were."""
+    """Replace planes that the highest powers exclude by their capacity; return which they were."""
     readings, capacity = fit.searched.readings, np.exp(fit.points[:, CAPACITY])
     shown = shown_capacity(fit)
     most = (fit.model * (readings.have > 0.0)).max(axis=1)

@@ -139,14 +139,14 @@ EXPLAINED_MINUTES = 6.0
 LEAST_MINUTES, MOST_LEFT = 4.0, 0.6
 
 # Whole hours are common faults. Half an hour is half a long interval, a label's, but hardly ever a
-# fault of short intervals, whose start for their end is a quarter.
+# fault of short intervals: a start taken for an end is a quarter.
 MOST_LEFT_SHORT = 0.25
 
 # What half an hour may leave at most of what a whole one does.
 MOST_LEFT_BESIDE = 0.5
 
 # A repair leaves no more than this: of real systems with planted faults, what parts right clocks
-# from wrong ones best came to 8 to 10 with each system left out in turn. [minutes]
+# from wrong ones best came to 8 to 10 in leave-one-out over the systems. [minutes]
 MOST_MINUTES = 10.0
 
 # What the middle of a day's light counts beside what moves both its ends.
@@ -155,7 +155,7 @@ MIDDLE_SHARE = 0.5
 
 @dataclass(frozen=True, slots=True)
 class ClockTrial:
-    """A system whose clock is in doubt."""
+    """A system with a questionable clock."""
 
     system: int  # which system of the block
     hypotheses: list[ClockHypothesis]  # its plausible clocks, the declared one first
@@ -203,7 +203,7 @@ def decide(
     return chosen
 
 
-def settle(
+def try_clocks(
     trials: Sequence[ClockTrial], rows: Matrix, prepared: PreparedSky, timezone: str
 ) -> tuple[dict[int, Laid], dict[int, Laid]]:
     """Search for a plane under each plausible clock, and weigh them."""
@@ -213,10 +213,10 @@ def settle(
     systems = np.array([t.system for t, _ in pairs], dtype=np.intp)
     shares, left = np.full(len(pairs), -1.0), np.full(len(pairs), np.inf)
     laid: dict[int, Laid] = {}
-    settled = np.zeros(len(pairs), dtype=bool)
+    explained = np.zeros(len(pairs), dtype=bool)
     for half in (False, True):
         # the sky half an interval earlier is made only for whom no whole one explains the light
-        chosen = np.flatnonzero((halves == half) & ~settled)
+        chosen = np.flatnonzero((halves == half) & ~explained)
         if not len(chosen):
             continue
         sky = prepared.half if half else prepared
@@ -234,7 +234,7 @@ def settle(
         for place, i in enumerate(chosen.tolist()):
             own = found.take(np.array([place]))
             laid[i] = Laid(pairs[i][1], moved[place : place + 1], sky, own, half=half)
-        settled = np.isin(systems, systems[left < EXPLAINED_MINUTES])
+        explained = np.isin(systems, systems[left < EXPLAINED_MINUTES])
     short = prepared.sky.grid.step < SHORT_INTERVAL
     return _winners(trials, shares, left, laid, short=short)
 
@@ -283,11 +283,11 @@ LEAST_SEASONAL_MINUTES = 20.0
 PLAUSIBLE_MINUTES = 45.0
 
 # A clock is not moved where a tracker under it leaves less of the bright envelope than this share
-# of what plane and trackers leave under another: trackers and steep roofs whose clocks were right
-# came to 0.7, single planes whose clocks were wrong to 0.98 (systems of benchmarks.planes).
+# of what plane and trackers leave under another: trackers and steep roofs with right clocks
+# came to 0.7, single planes with wrong clocks to 0.98 (systems of benchmarks.planes).
 FAR_LESS = 0.8
 
-# An undeclared label is told where light is off by less than this share of the interval: half an
+# An undeclared label is known where light is off by less than this share of the interval: half an
 # interval moves it by a fifth to a half of one under the plane that fits then.
 TOLD_SHARE = 1.0 / 12.0
 
@@ -296,7 +296,7 @@ TOLD_SHARE = 1.0 / 12.0
 class BlockClocks:
     """What light says of the clocks of a block: private."""
 
-    repaired: dict[int, Laid]  # the clocks of the systems whose declared one is wrong
+    repaired: dict[int, Laid]  # the clocks of the systems with a wrong declared clock
     doubtful: dict[int, Laid]
     unchecked: NDArray[np.bool_]  # which systems have too few days that show first and last light
     off_label: NDArray[np.bool_]
@@ -330,7 +330,7 @@ def find_clocks(
     timezone: str,
     label_known: bool = True,
 ) -> BlockClocks:
-    """Return the systems whose declared clock does not fit the sun, repaired."""
+    """Return the systems with a declared clock that does not fit the sun, repaired."""
     off_label = np.full(len(rows), not label_known)
     if prepared.days.count == 0 or not len(rows):
         return BlockClocks({}, {}, searched.enough, off_label)
@@ -345,15 +345,15 @@ def find_clocks(
     if not label_known:
         off_label[suspects] = ~(np.abs(own.mean(axis=0)) <= TOLD_SHARE * prepared.minutes)
     together = np.abs(moved_together(own)) > TOGETHER_MINUTES
-    doubt = np.flatnonzero(together | _seasonal(flat)[suspects])
-    leads = leads_by_season(both[0].take(doubt), both[1].take(doubt), saving, prepared.minutes)
+    unsure = np.flatnonzero(together | _seasonal(flat)[suspects])
+    leads = leads_by_season(both[0].take(unsure), both[1].take(unsure), saving, prepared.minutes)
     swing = np.abs(moved_together(leads[Season.SUMMER] - leads[Season.WINTER]))
-    in_doubt = together[doubt] | (swing > LEAST_SEASONAL_MINUTES)
+    questionable = together[unsure] | (swing > LEAST_SEASONAL_MINUTES)
     left = unexplained(leads)
     trials = [
         ClockTrial(s, _plausible(flat[:, s], prepared, label_known), left[k], searched.explained[s])
-        for k, s in enumerate(suspects[doubt].tolist())
-        if in_doubt[k]
+        for k, s in enumerate(suspects[unsure].tolist())
+        if questionable[k]
     ]
     won, doubtful = (
         {
@@ -361,7 +361,7 @@ def find_clocks(
             for s, laid in found.items()
             if not _tracked_as_declared(searched.take(np.array([s])), laid, prepared)
         }
-        for found in settle(trials, rows, prepared, timezone)
+        for found in try_clocks(trials, rows, prepared, timezone)
     )
     stepping = may_have_steps(light, prepared.flat, minutes=prepared.minutes) & searched.enough
     for s in np.flatnonzero(stepping).tolist():

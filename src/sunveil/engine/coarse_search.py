@@ -36,7 +36,7 @@ Matrix = NDArray[np.float32]
 # Limits below this share of the record's top are not looked for; piles are, in such steps.
 LOWEST_LIMIT, LIMIT_STEP = 0.6, 0.01
 
-# Readings pile up where so many times the usual number are, with so small a share of them above.
+# Readings pile up at this multiple of the usual number, with this share of them above at most.
 PILE, ABOVE_PILE = 2.5, 0.25
 
 # A day at the limit stays there this long; a clear day is near its top for half as long. [h]
@@ -44,7 +44,7 @@ LIMIT_HOURS = 3.0
 
 LIMIT_DAYS = 8
 
-# Readings left out for less than a day, between two below this share of the bright power, are a
+# Readings missing for less than a day, between two below this share of the bright power, are a
 # night's.
 DUSK = 0.1
 
@@ -108,7 +108,7 @@ def believable(power: Matrix) -> Matrix:
 
 
 def with_nights(power: Matrix, step: int) -> Matrix:
-    """Return readings every ``step`` seconds with zero for the nights that were left out."""
+    """Return readings every ``step`` seconds with zero for missing nights."""
     if not np.isnan(power).any():
         return power
     out = power.copy()

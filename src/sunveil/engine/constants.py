@@ -45,7 +45,7 @@ FEWEST_DAYS = 120
 # With fewer hours of clear days, a plane is not sure. [h]
 FEWEST_CLEAR_HOURS = 60.0
 
-# An estimate that a larger share of the bright readings agrees with is not in doubt.
+# An estimate that a larger share of the bright readings agrees with is not questioned.
 AGREEING = 0.3
 
 # An estimate that a smaller share of the bright readings agrees with is flagged.

@@ -47,7 +47,7 @@ class FinalFit:
     points: Array  # where they ended, shape (systems, PARAMETERS)
     model: Matrix  # [kW] modelled power at all usable intervals, padded, shape (systems, padded)
     days: ClearDays  # how much each reading counts by how clear its day is
-    kept: Matrix  # the same without readings whose sun is hidden, shape (systems, padded)
+    kept: Matrix  # the same without readings with a hidden sun, shape (systems, padded)
     skyline: Matrix  # [degrees]
 
     def agreement(self) -> Array:

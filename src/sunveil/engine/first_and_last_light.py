@@ -24,10 +24,10 @@ Matrix = NDArray[np.float32]
 # Light begins and ends at this share of the bright power.
 THRESHOLD = 0.01
 
-# Of a day's intervals, so large a share must have a reading for its light to be told.
+# Share of a day's intervals that must have a reading for its light to be known.
 WHOLE = 0.9
 
-# Days before and after one whose brightest stands for a clear day. [days]
+# Days before and after a day; the brightest of them stands for a clear day. [days]
 AROUND = 15
 
 # Days that are enough for a median.
@@ -156,7 +156,7 @@ def lower_median(values: NDArray[np.floating], chosen: NDArray[np.bool_]) -> Arr
 
 @kernel
 def _fill_bounds(rows, thresholds, lead, per_day, least, bounds, energy):  # type: ignore[no-untyped-def]
-    """Fill the bounds of each day's light, in intervals, NaN where none is told, and its sum."""
+    """Fill the bounds of each day's light, in intervals, NaN where unknown, and its sum."""
     # `rows` has shape (systems, intervals), NaN where there is no reading; `bounds` (2, systems,
     # days), `energy` (systems, days); a day needs `least` readings.
     for s in range(rows.shape[0]):
@@ -206,7 +206,7 @@ class ClockCalendar:
 
 
 def saving_rule(site: Site, timezone: str) -> ZoneInfo | None:
-    """Return the zone whose daylight-saving dates apply: the declared one, or one by place."""
+    """Return the zone of the daylight-saving dates: the declared one, or one by place."""
     try:
         declared = ZoneInfo(timezone)
     except (ZoneInfoNotFoundError, ValueError, IsADirectoryError):
@@ -255,12 +255,12 @@ PRICE = 400.0
 # More steps are no clock that somebody set.
 MOST_STEPS = 24
 
-# Days are looked at by so many first, and so many such parts must be this far off. [minutes]
+# Length of the parts looked at first [days], how many must be far off, and how far. [minutes]
 PART_DAYS, FEWEST_PARTS, PART_MINUTES = 14, 2, 17.0
 
 
 def may_have_steps(measured: Daylight, flat: Daylight, *, minutes: float) -> NDArray[np.bool_]:
-    """Return which systems have weeks whose light is far from what it is on most days."""
+    """Return which systems have weeks with light far from that of most days."""
     _, systems, days = measured.bounds.shape
     parts = days // PART_DAYS
     if parts <= FEWEST_PARTS:

@@ -32,7 +32,7 @@ from sunveil.engine.final_fit import FinalFit, fit_finally
 from sunveil.engine.intervals import intervals_of
 from sunveil.engine.net_meters import infer_net_block
 from sunveil.engine.one_or_two_planes import tracker_likeness
-from sunveil.engine.plausibility import doubts
+from sunveil.engine.plausibility import find_doubts
 from sunveil.engine.power_model import (
     CAPACITY,
     EAST,
@@ -107,12 +107,12 @@ def tell_kinds(fit: FinalFit, errors: SystematicErrors, places: Places | None) -
     out = _one_plane(fit)._replace(trackers=trackers)
     out.unexplained[suspects[beyond_doubt]] = True
     out.unexplained[pairs.systems[pairs.sure]] = True
-    out.two[pairs.systems[pairs.told]] = True
+    out.two[pairs.systems[pairs.resolved]] = True
     out.unexplained[out.two] = False
     out.unresolved[np.intersect1d(pairs.systems[pairs.unresolved], suspects[~beyond_doubt])] = True
     for each in (out.unexplained, out.unresolved):
         each[[*trackers]] = False
-    for place in np.flatnonzero(pairs.told).tolist():
+    for place in np.flatnonzero(pairs.resolved).tolist():
         s, pair = pairs.systems[place], pairs.pairs[place]
         covariance = pair_covariance(fit, pairs, place, errors)
         placed = pair if places is None else _placed(pair, fit, places.take(s[None]))
@@ -143,7 +143,7 @@ def _placed(pair: Array, fit: FinalFit, place: Places) -> Array:
 
 
 # Flags of readings that no single plane gives.
-_STRANGE = sum(1 << tuple(Flag).index(each) for each in (Flag.LOW_AGREEMENT, Flag.NOT_ONE_PLANE))
+_SUSPECT = sum(1 << tuple(Flag).index(each) for each in (Flag.LOW_AGREEMENT, Flag.NOT_ONE_PLANE))
 
 ONE = np.ones(1, dtype=bool)
 
@@ -238,16 +238,16 @@ def _infer_rows(
 def _question(
     out: Estimates, systems: NDArray[np.intp], rows: Matrix, top: Array, prepared: PreparedSky
 ) -> None:
-    strange = (out.flags[systems] & _STRANGE) > 0
-    found = doubts(rows, top, prepared, strange=strange)
+    suspect = (out.flags[systems] & _SUSPECT) > 0
+    found = find_doubts(rows, top, prepared, suspect=suspect)
     found[out.outcome[systems] == TOO_LITTLE] = Doubt.NONE
-    for doubt in set(found.tolist()) - {Doubt.NONE}:
-        doubted = systems[found == doubt]
+    for kind in set(found.tolist()) - {Doubt.NONE}:
+        doubted = systems[found == kind]
         if prepared.options.force:
-            flag = Flag(Doubt(doubt).name.lower())
+            flag = Flag(Doubt(kind).name.lower())
             out.flags[doubted] |= flag_bits(flag, np.ones(len(doubted), dtype=bool))
         else:
-            out.refuse(doubted, NO_FIT + doubt)
+            out.refuse(doubted, NO_FIT + kind)
 
 
 def _complete(
@@ -268,7 +268,7 @@ def _complete(
 
 
 def _by_sky(clocks: dict[int, Laid]) -> Iterator[tuple[NDArray[np.intp], Searched, PreparedSky]]:
-    """Yield the systems whose clocks share a sky, and what a search found of them there."""
+    """Yield the systems with clocks that share a sky, and what a search found of them there."""
     for half in (False, True):
         own = {s: laid for s, laid in clocks.items() if laid.half is half}
         if own:
@@ -369,41 +369,20 @@ Matrix = NDArray[np.float32]
 
 @checked
 def infer_block(
+    # readings on ``sky.grid``, NaN where there is none, shape (systems, intervals). [kW]
     power: Matrix,
     sky: SkyTable,
     *,
+    # whether the meters count generation less load; meters of exports alone are detected
     net: bool,
-    options: InferOptions | None = None,
+    options: InferOptions | None = None,  # assumptions and switches of the inference
+    # the declared clock of the timestamps; its dates of daylight saving are used
     timezone: str = "UTC",
-    label: Label = Label.START,
-    label_known: bool = True,
-    places: Places | None = None,
+    label: Label = Label.START,  # which instant of its interval a timestamp marks
+    label_known: bool = True,  # whether that label was declared
+    places: Places | None = None,  # places of the systems; that of the sky by default
 ) -> Estimates:
-    """Infer every system of a block.
-
-    Parameters
-    ----------
-    power
-        Readings on ``sky.grid``, NaN where there is none, shape (systems, intervals). [kW]
-    sky
-        The sky over the same grid.
-    net
-        Whether the meters count generation less load; meters of exports alone are detected.
-    options
-        Assumptions and switches of the inference.
-    timezone
-        The declared clock of the timestamps; its dates of daylight saving are used.
-    label
-        Which instant of its interval a timestamp marks.
-    label_known
-        Whether that label was declared.
-    places
-        Places of the systems; that of the sky when left out.
-
-    Privacy
-    -------
-    None: estimates are as private as the readings.
-    """
+    """Infer every system of a block; estimates are as private as the readings."""
     infer_all = infer_net_block if net else infer_generation
     found = infer_all(
         power, sky, options=options, timezone=timezone, label_known=label_known, places=places
@@ -421,10 +400,10 @@ def infer_block(
             label_known=label_known,
             places=None if places is None else places.take(left_over),
         )
-        told = again.outcome == INFERRED
-        again.flags[:] |= flag_bits(Flag.EXPORTED_ONLY, told)
+        inferred = again.outcome == INFERRED
+        again.flags[:] |= flag_bits(Flag.EXPORTED_ONLY, inferred)
         found.put(left_over, again)
-        found.refuse(left_over[~told], EXPORTED_ONLY)
+        found.refuse(left_over[~inferred], EXPORTED_ONLY)
     _refuse_far_clocks(found, timezone, sky, places, force=options is not None and options.force)
     _name_labels(found, label, sky.grid.step / 60.0)
     return found

@@ -168,7 +168,7 @@ class NetProblem:
 def thinned_days(
     prepared: PreparedSky, every: int
 ) -> tuple[NDArray[np.intp], NDArray[np.intp], Sheet]:
-    """Return the usable intervals of one in so many days, where the days begin, and their sky."""
+    """Return the usable intervals of every n-th day, where the days begin, and their sky."""
     places = np.flatnonzero(prepared.day % every == 0)
     return places, _begins(prepared.day[places]), in_blocks(prepared.sky.rows[:, places])
 
@@ -194,10 +194,10 @@ def spike_bins() -> Array:
 # A plane that many are near of: it is always tried as well. [degrees]
 USUAL_TILT = 20.0
 
-# Starts whose plane is steeper are brought to it: envelopes of low exports look steep. [degrees]
+# Steeper planes of starts are brought to it: envelopes of low exports look steep. [degrees]
 STEEPEST_START = 45.0
 
-# Loads that are put back onto readings: so many widths above the night's means.
+# Loads that are put back onto readings, above the night's means. [widths]
 LOADS_ABOVE = (-0.7, 0.5, 1.5)
 
 # How many planes of each.
@@ -246,7 +246,7 @@ ALL = FREE + 1
 CLOUDS_READINGS = 60.0
 
 # The chain before anything is read: days that begin clear, stays of clear and cloudy intervals of
-# an hour, each counted as so many.
+# an hour, each counted as CHAIN_READINGS.
 CHAIN, CHAIN_READINGS = np.array([0.4, 0.85, 0.85]), 200.0
 
 # Where planes are before any reading: toward the equator by so much, and how far from there.
@@ -395,7 +395,7 @@ def run(problem: NetProblem, state: NetState, steps: int) -> tuple[NetState, flo
     return kept, best, matrix
 
 
-# Starts take so many steps on one of so many days; the best few of them more, on more days; and
+# Starts take FIRST_STEPS on one of FIRST_DAYS days; the best few of them more, on more days; and
 # the best of these as many as it needs on all days.
 FIRST_STEPS, FIRST_DAYS = 4, 7
 
@@ -403,7 +403,7 @@ NEXT, NEXT_STEPS, NEXT_DAYS = 3, 8, 3
 
 STEPS = 25
 
-# Of longer records, and of shorter intervals, as many days are left out as leave so many readings.
+# Of longer records, and of shorter intervals, days are dropped until this many readings are left.
 ENOUGH_READINGS = 4500
 
 
@@ -413,7 +413,7 @@ class NetFit:
 
     readings: NetReadings  # what was read
     state: NetState  # where the fit ended
-    likelihood: float  # its log-likelihood of daylight, as of independent readings, prior left out
+    likelihood: float  # log-likelihood of daylight, as of independent readings, without the prior
     information: Array
     model: Array  # [kW] clear power at the usable intervals
     found: Array  # what is expected of each usable interval; see net_model

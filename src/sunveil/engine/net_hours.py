@@ -20,10 +20,10 @@ HELD = 2
 
 STATES = SKIES * LOADS
 
-# Rows of what is told of an interval: expected clearness, the ends of its band, expected load [kW].
+# Rows of the summary of an interval: expected clearness, the ends of its band, expected load [kW].
 HOUR_CLEARNESS, LOW, HIGH, LOAD = 0, 1, 2, 3
 
-TOLD = 4
+SUMMARY = 4
 
 # How likely a load at night is, as a density of its logarithm, while a battery is at work.
 HELD_AT_NIGHT = 0.1
@@ -33,7 +33,7 @@ _TAIL = 0.05
 
 _ROOT_HALF, _INVERSE_ROOT = math.sqrt(0.5), 1.0 / math.sqrt(2.0 * math.pi)
 
-# No load is as small [kW], and bins that are less likely are left out of expectations.
+# No load is as small [kW], and bins that are less likely are ignored in expectations.
 _LEAST, _NOTHING = 1e-9, 1e-5
 
 # The normal distribution function in steps of a 64th, between which lines are drawn.
@@ -132,9 +132,9 @@ def emit(reading, kind, model, logs, skies, which, edges, load, held, floor, bin
 
 @kernel
 def tell(  # type: ignore[no-untyped-def]
-    reading, offset, kind, model, logs, skies, which, edges, load, bins, plain, found, sums, told
+    reading, offset, kind, model, logs, skies, which, edges, load, bins, plain, found, sums, summary
 ):  # fmt: skip
-    """Fill what the load's cells become, and what is told of each interval."""
+    """Fill what the load's cells become, and the summary of each interval."""
     cell, centre, width, rare, _ = load
     size = len(edges) - 1
     weights, parts = np.empty(size), np.empty(SKIES)
@@ -191,23 +191,23 @@ def tell(  # type: ignore[no-untyped-def]
                 sums[high, 0, c] += weight
                 sums[high, 1, c] += weight * one
                 sums[high, 2, c] += weight * two
-        _summed_up(weights, edges, told, t)
-        told[LOAD, t] = scale * expected / max(weights.sum(), 1e-12)
+        _summed_up(weights, edges, summary, t)
+        summary[LOAD, t] = scale * expected / max(weights.sum(), 1e-12)
 
 
 @kernel
-def _summed_up(weights, edges, told, t):  # type: ignore[no-untyped-def]
+def _summed_up(weights, edges, summary, t):  # type: ignore[no-untyped-def]
     """Fill the expectation of clearness and the ends of its band from weights of bins."""
     total = max(weights.sum(), 1e-12)
     mean, sofar = 0.0, 0.0
-    told[LOW, t], told[HIGH, t] = edges[0], edges[-1]
+    summary[LOW, t], summary[HIGH, t] = edges[0], edges[-1]
     for k in range(len(weights)):
         part = weights[k] / total
         span = edges[k + 1] - edges[k]
         mean += part * (edges[k] + 0.5 * span)
         if sofar < _TAIL <= sofar + part:
-            told[LOW, t] = edges[k] + span * (_TAIL - sofar) / part
+            summary[LOW, t] = edges[k] + span * (_TAIL - sofar) / part
         if sofar < 1.0 - _TAIL <= sofar + part:
-            told[HIGH, t] = edges[k] + span * (1.0 - _TAIL - sofar) / part
+            summary[HIGH, t] = edges[k] + span * (1.0 - _TAIL - sofar) / part
         sofar += part
-    told[HOUR_CLEARNESS, t] = mean
+    summary[HOUR_CLEARNESS, t] = mean

@@ -33,11 +33,11 @@ NARROWEST, WIDEST = 0.15, 1.5
 # day such a load lies anywhere below this share of the record's highest powers.
 IDLE_SHARE, IDLE_TOP = 0.1, 0.04
 
-# How often that is before anything is read, as so many readings.
+# How often that is before anything is read, and its weight in readings.
 IDLE_USUAL, IDLE_READINGS = 0.02, 50.0
 
-# Nights tell how high the load was within so many days, as a standard deviation; single nights no
-# further than this from the usual, and nothing counted as so many readings.
+# Nights show how high the load was within LEVEL_DAYS, as a standard deviation; single nights no
+# further than LEVEL_CLIP from the usual, and nothing counted as LEVEL_READINGS.
 LEVEL_DAYS, LEVEL_CLIP, LEVEL_READINGS = 5, 2.0, 20.0
 
 # How much of that level days share before anything is read, and how sure that is.

@@ -49,7 +49,7 @@ from sunveil.engine.net_hours import (
     LOW,
     SKIES,
     STATES,
-    TOLD,
+    SUMMARY,
     emit,
     lay_loads,
     tell,
@@ -121,7 +121,7 @@ from sunveil.site import Array
 
 # How skies of an hour follow each other, from clear (clearness above 0.93) over thin (0.7) and
 # broken (0.35) to overcast: about the mean over fifteen real systems from 28 to 52 degrees north,
-# whose generation was metered. All of them count as so many readings.
+# with metered generation. All of them count as FOLLOW_READINGS.
 FOLLOW = np.array(
     [
         [0.79, 0.16, 0.045, 0.005],
@@ -133,7 +133,7 @@ FOLLOW = np.array(
 
 FOLLOW_READINGS = 4000.0
 
-# The same of what measured weather leaves to be told.
+# The same of what measured weather leaves open.
 FOLLOW_MEASURED = np.array(
     [
         [0.90, 0.07, 0.02, 0.01],
@@ -147,10 +147,10 @@ FOLLOW_MEASURED = np.array(
 # sky's is at least this of SPIKES: from day to day, air differs.
 CLOUD_MEANS, CLOUD_WIDTHS, ANYWHERE, CLEAR_WIDTH = (0.85, 0.55, 0.2), (0.1, 0.14, 0.13), 0.03, 3
 
-# By how much the logarithm of a high load is above the usual, as so many readings; and its width.
+# By how much the logarithm of a high load is above the usual; its prior weight in readings; width.
 HIGH_BY, HIGH_READINGS, HIGH_WIDTH = 1.2, 100.0, 0.4
 
-# How usual, high and held loads follow each other in an hour, each as so many readings.
+# How usual, high and held loads follow each other in an hour, each with STAY_READINGS.
 STAY = np.array([[0.90, 0.09, 0.01], [0.20, 0.79, 0.01], [0.15, 0.05, 0.80]])
 
 STAY_READINGS = 2000.0
@@ -159,7 +159,7 @@ STAY_READINGS = 2000.0
 SEPARATED_WITHIN = 0.03
 
 # The load starts where this share of the hours of a cell would have less if all were clear, of
-# hours brighter than that share, if there are so many; and so many readings of a cell err alike.
+# hours brighter than START_ABOVE, if there are START_READINGS; ALIKE readings of a cell err alike.
 START_SHARE, START_ABOVE, START_READINGS, ALIKE = 0.45, 0.15, 10, 4.0
 
 # Few rounds: with many, what can be load or cloud drifts to the clouds, on simulated homes too.
@@ -178,7 +178,7 @@ class NetHours:
     high: Array  # [kW] what was generated, as expected and as a 90% band
     load: Array  # [kW] what was used
     cell: NDArray[np.int64]  # the cell of hour and season
-    lit: NDArray[np.bool_]  # which intervals have a usable sky and a reading
+    by_day: NDArray[np.bool_]  # which intervals have a usable sky and a reading
     said: NDArray[np.bool_]
 
     def __repr__(self) -> str:
@@ -204,7 +204,7 @@ def tell_apart(
         hours.weigh(load, steps)
         weighed = load
         load, steps = hours.expected(load, steps)
-    return hours.told_apart(row, weighed)
+    return hours.separated(row, weighed)
 
 
 class _Hours:
@@ -219,10 +219,10 @@ class _Hours:
         self.kind, self.model = np.full(many, HOUR_NONE, dtype=np.int8), np.zeros(many)
         self.which, self.cell = np.zeros(many, dtype=np.int64), np.zeros(many, dtype=np.int64)
         self.night, self.offset = cells.night, np.zeros(many)
-        lit = prepared.slot[problem.places]
-        self.model[lit], self.kind[lit] = problem.lay(point)[0], problem.kind
-        spikes = spikes_of(self.model[lit], problem.readings.top, problem.cloud)
-        self.which[lit] = np.maximum(spikes, CLEAR_WIDTH)
+        slot = prepared.slot[problem.places]
+        self.model[slot], self.kind[slot] = problem.lay(point)[0], problem.kind
+        spikes = spikes_of(self.model[slot], problem.readings.top, problem.cloud)
+        self.which[slot] = np.maximum(spikes, CLEAR_WIDTH)
         self.cell[prepared.slot], self.cell[cells.night] = cells.usable, cells.dark
         self.offset[prepared.slot] = LEVEL_SHARED * self.readings.level
         self.offset[cells.night] = self.readings.dark_level
@@ -240,14 +240,14 @@ class _Hours:
         self.bins = np.zeros((many, LOADS, len(EDGES) - 1))
         self.plain, self.found = np.empty((many, STATES)), np.empty((many, STATES))
         self.counts = np.zeros((SKIES, SKIES)), np.zeros((LOADS, LOADS))
-        self.sums, self.told = np.zeros((LOADS, 3, CELLS)), np.zeros((TOLD, many))
+        self.sums, self.summary = np.zeros((LOADS, 3, CELLS)), np.zeros((SUMMARY, many))
 
     def first_load(self) -> Load:
         """Return the load that nights show; by day, the one that clear skies would leave."""
         nights = load_from(self.readings.nights, self.readings.usual)
         centre = nights.centre.copy()
-        lit = (self.kind == HOUR_EXACT) & (self.model > START_ABOVE * self.model.max(initial=0.0))
-        left, cell = (self.model - self.reading)[lit], self.cell[lit]
+        high = (self.kind == HOUR_EXACT) & (self.model > START_ABOVE * self.model.max(initial=0.0))
+        left, cell = (self.model - self.reading)[high], self.cell[high]
         for each in np.flatnonzero(np.bincount(cell, minlength=CELLS) > START_READINGS):
             load = float(np.quantile(left[cell == each], START_SHARE))
             centre[each] = np.log(max(load, np.exp(nights.centre[each] - 1.0)))
@@ -266,9 +266,8 @@ class _Hours:
         emit(self.reading, *sky, held, self.floor, self.bins, self.plain)
         start = np.linalg.matrix_power(steps.skies, 256)[0]
         chain(self.plain, self.first, start, steps.skies, steps.loads, self.found, self.counts)
-        tell(
-            self.reading, self.offset, *sky, self.bins, self.plain, self.found, self.sums, self.told
-        )
+        out = self.bins, self.plain, self.found, self.sums, self.summary
+        tell(self.reading, self.offset, *sky, *out)
 
     def expected(self, load: Load, steps: _Chain) -> tuple[Load, _Chain]:
         """Return the load and the chain that the last weighing expects."""
@@ -286,17 +285,17 @@ class _Hours:
         follow = _Chain(_shares(skies), _shares(loads), by)
         return Load(centre, widths_from(self.sums[0], centre), load.idle, load.shared), follow
 
-    def told_apart(self, row: NDArray[np.float32], load: Load) -> NetHours:
+    def separated(self, row: NDArray[np.float32], load: Load) -> NetHours:
         """Return generation and load by the last weighing, which a load was of."""
         reading, hidden = row.astype(np.float64), self.kind == HOUR_AT_MOST_ZERO
         given = np.maximum(reading, 0.0)
-        generation = np.maximum(self.told[HOUR_CLEARNESS] * self.model, given)
+        generation = np.maximum(self.summary[HOUR_CLEARNESS] * self.model, given)
         error = MODEL_ERROR * generation
-        down = np.hypot(np.maximum(generation - self.told[LOW] * self.model, 0.0), error)
-        up = np.hypot(np.maximum(self.told[HIGH] * self.model - generation, 0.0), error)
-        used = np.where(hidden, self.told[LOAD], generation - reading)
-        lit = (self.kind == HOUR_EXACT) | hidden
-        said = lit.copy()
+        down = np.hypot(np.maximum(generation - self.summary[LOW] * self.model, 0.0), error)
+        up = np.hypot(np.maximum(self.summary[HIGH] * self.model - generation, 0.0), error)
+        used = np.where(hidden, self.summary[LOAD], generation - reading)
+        by_day = (self.kind == HOUR_EXACT) | hidden
+        said = by_day.copy()
         if (reading < 0.0).any():
             said[self.night] = np.isfinite(reading[self.night])
         else:
@@ -304,7 +303,7 @@ class _Hours:
             dark = self.night[np.isfinite(reading[self.night])]
             used[dark] = load.mean[self.cell[dark]]
         low = np.maximum(generation - down, given)
-        return NetHours(generation, low, generation + up, used, self.cell, lit, said)
+        return NetHours(generation, low, generation + up, used, self.cell, by_day, said)
 
 
 def _sooner(step: Array, share: float) -> Array:
@@ -337,7 +336,7 @@ MOST_AT_NIGHT, IDLE, LEAST_EXPORTING = 0.3, 0.02, 0.03
 # Export in a smaller share of the daylight readings hides a plane, ...
 LITTLE_EXPORT = 1.0 / 3.0
 
-# ... and so does a load of more than so many times the generation.
+# ... and so does a load of more than this multiple of the generation.
 HEAVY_LOAD = 3.0
 
 # A battery holds the meter within this share of the highest readings, for more than that share of
@@ -462,14 +461,14 @@ def _without(slot: NDArray[np.integer], row: Matrix) -> Matrix:
     return row[rest & np.isfinite(row)]
 
 
-# A first look takes so many steps, from the plane turned as the clock is, on one of so many days.
+# Steps of a first look, from the plane turned as the clock is, on one of LOOK_DAYS days.
 LOOK_STEPS, LOOK_DAYS = 3, 6
 
-# A clock is fitted in earnest where by that look it is likelier by so many standard errors: one
+# A clock is fitted in earnest where by that look it is likelier by this many standard errors: one
 # that is an hour off, and one that saves daylight, which right clocks look less like.
 SUSPECT_HOUR, SUSPECT_SAVING = 1.5, 0.0
 
-# The declared clock gives way to one that is likelier by so many standard errors of a week's mean.
+# The declared clock gives way to one likelier by this many standard errors of a week's mean.
 SURE = 3.5
 
 # A week, and how many are the fewest that have a say. [days, weeks]
@@ -495,26 +494,26 @@ class WholeDays:
     places: NDArray[np.intp]  # where they stand on the long grid
     begins: NDArray[np.intp]  # where each day begins among them, and where the last ends
     weeks: NDArray[np.intp]  # which days begin a week, and how many days there are
-    lit: NDArray[np.intp]  # which of them see light, and their sky
+    light: NDArray[np.intp]  # which of them see light, and their sky
     sheet: Sheet  # which of them see light, and their sky
     cloud: Array  # what measured clouds hide
 
 
 @functools.lru_cache(maxsize=16)
 def whole_days(prepared: PreparedSky, every: int) -> WholeDays:
-    """Return the intervals of one in so many solar days, as a fit of such days has them."""
+    """Return the intervals of every ``every``-th solar day, as a fit of such days has them."""
     sky, long = prepared.sky, prepared.sky.grid.long
     day = (long.first + sky.turn + long.step * np.arange(long.count)) // 86400
     chosen = day % every == 0
     places, day = np.flatnonzero(chosen), day[chosen]
     first = np.flatnonzero(np.diff(day, prepend=-1))
     weeks = np.flatnonzero(np.diff(day[first] // WEEK, prepend=-1))
-    light = np.flatnonzero(chosen[sky.slot])
-    lit = np.searchsorted(places, sky.slot[light])
+    daylight = np.flatnonzero(chosen[sky.slot])
+    light = np.searchsorted(places, sky.slot[daylight])
     cloud = np.zeros(len(places))
-    cloud[lit] = sky.rows[CLOUD, light]
+    cloud[light] = sky.rows[CLOUD, daylight]
     ends = np.append(first, len(places)), np.append(weeks, len(first))
-    return WholeDays(places, *ends, lit, in_blocks(sky.rows[:, light]), cloud)
+    return WholeDays(places, *ends, light, in_blocks(sky.rows[:, daylight]), cloud)
 
 
 def likelihood_by_week(
@@ -535,7 +534,7 @@ def likelihood_by_week(
     profile = np.empty((1, whole.sheet.shape[0] * whole.sheet.shape[2]), dtype=np.float32)
     fill_profiles(whole.sheet, state.point[None, :], prepared.numbers, profile)
     model = np.full(len(power), LEAST_LIGHT * capacity)
-    model[whole.lit] = np.maximum(capacity * profile[0, : len(whole.lit)], model[whole.lit])
+    model[whole.light] = np.maximum(capacity * profile[0, : len(whole.light)], model[whole.light])
     levels = np.zeros(int(cells.every_day.max()) + 1)
     levels[cells.day] = readings.level
     offset = state.load.shared * levels[cells.every_day[whole.places]]
@@ -606,7 +605,7 @@ def find_net_clock(
 
 
 def standard_errors(weeks: Array) -> float:
-    """Return by how many standard errors the mean of weeks is above nothing, ends left out."""
+    """Return by how many standard errors the mean of weeks is above nothing, without both ends."""
     inner = weeks[1:-1]
     if len(inner) < FEWEST_WEEKS:
         return -np.inf
@@ -639,10 +638,10 @@ def household_of(hours: NetHours, exporting: float) -> HouseholdEstimate:
     read = np.bincount(cell, minlength=CELLS).astype(np.float64)
     total = np.bincount(cell, load, minlength=CELLS)
     mean = np.where(read > 0.0, total / np.maximum(read, 1.0), np.nan)
-    generation = hours.generation[hours.lit]
+    generation = hours.generation[hours.by_day]
     # what was given to the grid, and where the load is hidden, nothing was
-    given = np.maximum(generation - hours.load[hours.lit], 0.0)
-    nights = (hours.said & ~hours.lit).any()
+    given = np.maximum(generation - hours.load[hours.by_day], 0.0)
+    nights = (hours.said & ~hours.by_day).any()
     used = 1.0 - given.sum() / max(generation.sum(), 1e-12)
     return HouseholdEstimate(
         load_kw=tuple(tuple(season) for season in mean.reshape(len(SEASONS), HOURS).tolist()),
@@ -690,18 +689,18 @@ def _infer_row(
 ) -> Estimates:
     """Infer one system from its readings on the long grid."""
     seen = row[prepared.slot]
-    lit = np.array([np.count_nonzero(seen > 0.0)])
+    daylight = np.array([np.count_nonzero(seen > 0.0)])
     net, force = is_net(row, prepared), prepared.options.force
     if not (net or force):
-        return not_inferred(np.array([NOT_NET]), lit)
-    if lit[0] < FEWEST_READINGS:
-        return not_inferred(np.array([TOO_LITTLE]), lit)
+        return not_inferred(np.array([NOT_NET]), daylight)
+    if daylight[0] < FEWEST_READINGS:
+        return not_inferred(np.array([TOO_LITTLE]), daylight)
     try:
-        found = _fit_row(row, prepared, timezone, label_known, lit, place)
+        found = _fit_row(row, prepared, timezone, label_known, daylight, place)
     except np.linalg.LinAlgError:  # no reading bears on some of what is fitted
-        return not_inferred(np.array([NO_FIT]), lit)
+        return not_inferred(np.array([NO_FIT]), daylight)
     found.flags[:] |= flag_bits(Flag.NOT_GENERATION, np.array([not net]))
-    return found if says_anything(found)[0] else not_inferred(np.array([NO_FIT]), lit)
+    return found if says_anything(found)[0] else not_inferred(np.array([NO_FIT]), daylight)
 
 
 def _fit_row(
@@ -709,7 +708,7 @@ def _fit_row(
     prepared: PreparedSky,
     timezone: str,
     label_known: bool,
-    lit: NDArray[np.integer],
+    daylight: NDArray[np.integer],
     place: Places | None,
 ) -> Estimates:
     """Fit one net meter, its clock and its load."""
@@ -721,7 +720,7 @@ def _fit_row(
             gain = agreement_of(moved.fit) - agreement_of(fit)
             clock, row, fit = FoundClock(moved.hypothesis, gain), moved.row, moved.fit
     judged = judge_net(fit, row, prepared, label_known=label_known)
-    found = _estimates(fit, clock, judged, prepared, lit, place)
+    found = _estimates(fit, clock, judged, prepared, daylight, place)
     hours = tell_apart(row, prepared, cells, fit.state.point)
     found.household[0] = household_of(hours, fit.exporting)
     return found
@@ -732,7 +731,7 @@ def _estimates(
     clock: FoundClock,
     judged: NetJudgement,
     prepared: PreparedSky,
-    lit: NDArray[np.integer],
+    daylight: NDArray[np.integer],
     place: Places | None,
 ) -> Estimates:
     """Return the estimate of one system as a block of one."""
@@ -757,7 +756,7 @@ def _estimates(
         clock_gain=np.array([clock.gain]),
         agreement=np.array([agreement_of(fit)]),
         clear_hours=clear_hours,
-        daylight_readings=lit.astype(np.int32),
+        daylight_readings=daylight.astype(np.int32),
         flags=np.bitwise_or.reduce(
             [flag_bits(flag, np.array([where])) for flag, where in flags.items()]
         ),
@@ -766,7 +765,7 @@ def _estimates(
 
 
 def agreement_of(fit: NetFit) -> float:
-    """Return the share of bright readings whose clearness is expected to be that of a clear sky."""
+    """Return the share of bright readings with the expected clearness of a clear sky."""
     bright = fit.have & (fit.model > 0.2 * fit.model.max(initial=0.0))
     close = np.abs(fit.found[CLEARNESS] - 1.0) <= AGREES_WITHIN
     return float((close & bright).sum() / max(bright.sum(), 1))

@@ -23,13 +23,13 @@ _PLAIN = 6
 
 _ROOT_HALF, _INVERSE_ROOT = math.sqrt(0.5), 1.0 / math.sqrt(2.0 * math.pi)
 
-# Bins that are less likely are left out of expectations.
+# Bins that are less likely are ignored in expectations.
 _NOTHING = 1e-5
 
 # No load is as small. [kW]
 _LEAST = 1e-9
 
-# Beyond so many standard deviations a normal distribution has nothing.
+# Beyond this many standard deviations a normal distribution has nothing.
 _FAR = 8.0
 
 # Its distribution function and density in steps of a 64th, between which lines are drawn: a load's
@@ -291,10 +291,10 @@ def _count_skies(state, skies, loads, both, share, counts):  # type: ignore[no-u
 def chain(plain, first, start, skies, loads, found, counts):  # type: ignore[no-untyped-def]
     """Fill how likely each state is at each interval; return the log-likelihood."""
     many, size = plain.shape
-    anew = np.empty(skies.shape)
+    restart = np.empty(skies.shape)
     for i in range(len(skies)):
         for j in range(len(start)):
-            anew[i, j] = start[j]
+            restart[i, j] = start[j]
     state, after = np.empty(size), np.ones(size)
     both, ahead, part = np.empty(size), np.empty(size), np.empty(size)
     sky_counts, load_counts = counts
@@ -304,7 +304,7 @@ def chain(plain, first, start, skies, loads, found, counts):  # type: ignore[no-
     total = 0.0
     for t in range(many):
         if t > 0:
-            _follow(found[t - 1], anew if first[t] else skies, loads, part, state)
+            _follow(found[t - 1], restart if first[t] else skies, loads, part, state)
         scale = 0.0
         for i in range(size):
             state[i] *= plain[t, i]
@@ -314,7 +314,7 @@ def chain(plain, first, start, skies, loads, found, counts):  # type: ignore[no-
             found[t, i] = state[i] / scale
     for t in range(many - 1, -1, -1):
         if t < many - 1:
-            step = anew if first[t + 1] else skies
+            step = restart if first[t + 1] else skies
             for i in range(size):
                 both[i] = plain[t + 1, i] * after[i]
             _follow(both, step.T, loads.T, part, ahead)

@@ -23,7 +23,7 @@ kernel = njit(
 
 
 class MixtureNumbers(NamedTuple):
-    """What the kernels of mixtures are told: the model of errors, and when to stop."""
+    """Parameters of the mixture kernels: the model of errors, and when to stop."""
 
     relative: float  # as those of a plane's fit
     absolute: float  # as those of a plane's fit
@@ -31,8 +31,8 @@ class MixtureNumbers(NamedTuple):
     alone_width: float
     narrow: float
     hardly: float
-    misfit: float  # planes that are so many standard deviations off are looked at without them too
-    rounds: int  # times that weights are found anew
+    misfit: float  # [standard deviations] of a plane, from which the mixture starts without it
+    rounds: int  # rounds of reweighting
 
 
 @kernel
@@ -117,15 +117,15 @@ def non_negative(rows, weight, value, x, model):  # type: ignore[no-untyped-def]
     gram, right, pull = np.empty((size, size)), np.empty(size), np.empty(size)
     work, found = np.empty((size, size)), np.empty(size)
     _pull(rows, weight, value, np.zeros(size), model, right)
-    settled, strongest = True, 1e-30
+    converged, strongest = True, 1e-30
     for i in range(size):
         free[i] = x[i] > 0.0
-        settled = settled and not free[i]
+        converged = converged and not free[i]
         strongest = max(strongest, right[i])
     # what pulls no more than this share of the strongest is at rest
     least = 1e-6 * strongest
     for _ in range(2 * size):
-        if settled:
+        if converged:
             _pull(rows, weight, value, x, model, pull)
             best, most = -1, least
             for i in range(size):
@@ -144,7 +144,7 @@ def non_negative(rows, weight, value, x, model):  # type: ignore[no-untyped-def]
                             total += weight[g] * one[g] * other[g]
                         gram[i, j] = total
                         gram[j, i] = total
-        settled = True
+        converged = True
         for _ in range(size):
             _solve_free(gram, free, right, work, found)
             step, worst = 1.0, -1
@@ -250,13 +250,13 @@ NEAR_DEGREES = 8.0
 # Errors narrower than the fit's own, to see small misfits.
 NARROW = 0.6
 
-# On the envelope, what gains so little at once will not gain enough, and misfits beyond so many
+# On the envelope, what gains so little at once will not gain enough, and misfits beyond these
 # standard deviations are looked at without the plane too.
 HARDLY = 1.01
 
 MISFIT = 3.0
 
-# Times that weights are found anew, on the envelope and on readings.
+# Rounds of reweighting, on the envelope and on readings.
 SCREEN_ROUNDS, ROUNDS = 2, 4
 
 # So many readings are enough for the test.

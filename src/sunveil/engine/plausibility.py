@@ -88,10 +88,10 @@ IDLE, NOTHING = 0.02, 0.005
 # ... a day that exceeds this is bright; readings between these two are neither nothing nor all.
 BRIGHT_DAY, SOME, MOST = 0.3, 0.05, 0.9
 
-# A meter whose least step is coarser reads zero while there is light, and shows no day's bounds.
+# A meter with coarser steps reads zero while there is light, and shows no day's bounds.
 COARSE = 0.03
 
-# PV systems are between nothing and all in 77 to 99% of their lit readings, switches never are.
+# PV systems are between nothing and all in 77 to 99% of daylight readings, switches never are.
 FEWEST_BETWEEN = 0.3
 
 # Real systems have 0.02% of their energy in the dark at most, and households 27% at least; systems
@@ -102,12 +102,12 @@ DARK_ENERGY = 0.05
 FEWEST_IDLE = 0.3
 
 # Lit readings of PV systems are correlated with those a day before by 0.2 at least, those of noise
-# by 0.05 at most where there are so many. [correlation, readings]
+# by 0.05 at most where there are ENOUGH_PAIRS. [correlation, readings]
 LEAST_LIKENESS, ENOUGH_PAIRS = 0.12, 500
 
 # The share of readings that are zero under a sun well up, times the share of bright days that have
 # such readings: what a household leaves over has 0.03 to 0.3, real systems have 0.016 at most (one
-# whose meter takes its own 3% off), and 0.0001 mostly.
+# with a meter that takes its own 3% off), and 0.0001 mostly.
 OFTEN_ZERO = 0.02
 
 # By how much the latitude that days' lengths tell may be off, as a tangent. More beyond the
@@ -152,8 +152,8 @@ class DaysAtPlace:
     tangent: Array  # tangent of the sun's declination
 
 
-def doubts(
-    rows: Matrix, top: Array, prepared: PreparedSky, *, strange: NDArray[np.bool_]
+def find_doubts(
+    rows: Matrix, top: Array, prepared: PreparedSky, *, suspect: NDArray[np.bool_]
 ) -> NDArray[np.uint8]:
     """Return what speaks against each record, as a :class:`Doubt`."""
     # None: it looks at all readings. Releases never ask.
@@ -166,7 +166,7 @@ def doubts(
     out = np.full(len(rows), Doubt.NONE, dtype=np.uint8)
     out[reads_zero(of)] = Doubt.EXPORTED_ONLY
     out[days_of_elsewhere(of, prepared.sky.site.latitude)] = Doubt.WRONG_PLACE
-    for s in np.flatnonzero((out != Doubt.NONE) | strange):
+    for s in np.flatnonzero((out != Doubt.NONE) | suspect):
         if _least_step(rows[s]) > COARSE * top[s]:
             out[s] = Doubt.NONE
         elif not _alike(rows[s], IDLE * top[s], per_day):
@@ -186,7 +186,7 @@ def reads_zero(of: Array) -> NDArray[np.bool_]:
 
 
 def days_of_elsewhere(of: Array, latitude: float) -> NDArray[np.bool_]:
-    """Return whose days are too long for a latitude, or change with the seasons as others' do."""
+    """Return which systems have days too long for a latitude, or with the seasons of another."""
     # A day lasts for about `12 + 24/π tan(latitude) tan(declination)` hours. What the days of a
     # record last beyond that, against the declination, is the tangent by which the latitude is off.
     if abs(latitude) > FARTHEST:
@@ -194,15 +194,15 @@ def days_of_elsewhere(of: Array, latitude: float) -> NDArray[np.bool_]:
     number = np.maximum(of[DAYS], 1.0)
     mean, middle = of[LENGTH] / number, of[TANGENT] / number
     spread = of[TANGENT_SQUARED] / number - middle**2
-    told = spread >= SPREAD**2
-    spread = np.where(told, spread, 1.0)
+    known = spread >= SPREAD**2
+    spread = np.where(known, spread, 1.0)
     together = of[PRODUCT] / number - mean * middle
     rest = of[LENGTH_SQUARED] / number - mean**2 - together**2 / spread
     unsure = SURE * np.sqrt(np.maximum(rest, 0.0) / (number * spread)) / HOURS
     beyond = max(math.tan(math.radians(abs(latitude))) - TROPICS, 0.0)
     allowed = LATITUDE_OFF + OFF_PER_TANGENT * beyond
-    told &= np.abs(together / spread / HOURS) - unsure > allowed
-    return np.asarray((of[DAYS] >= FEWEST_DAYS) & (told | (mean > TOO_LONG)))
+    known &= np.abs(together / spread / HOURS) - unsure > allowed
+    return np.asarray((of[DAYS] >= FEWEST_DAYS) & (known | (mean > TOO_LONG)))
 
 
 def _of_night(row: Matrix, idle: float, bounds: NDArray[np.int64], per_day: int) -> Doubt:
@@ -220,12 +220,12 @@ def _of_night(row: Matrix, idle: float, bounds: NDArray[np.int64], per_day: int)
 
 
 def _alike(row: Matrix, idle: float, per_day: int) -> bool:
-    """Return whether lit readings are like those at the same hour of the day before."""
+    """Return whether daylight readings are like those at the same hour of the day before."""
     before, after = row[:-per_day].astype(np.float64), row[per_day:].astype(np.float64)
-    lit = (before > idle) & (after > idle)
-    if np.count_nonzero(lit) < ENOUGH_PAIRS:
+    both = (before > idle) & (after > idle)
+    if np.count_nonzero(both) < ENOUGH_PAIRS:
         return True
-    before, after = before[lit] - before[lit].mean(), after[lit] - after[lit].mean()
+    before, after = before[both] - before[both].mean(), after[both] - after[both].mean()
     size = math.sqrt((before @ before) * (after @ after))
     return bool(before @ after >= LEAST_LIKENESS * size)
 
@@ -243,7 +243,7 @@ def days_at_place(sky: SkyTable) -> DaysAtPlace:
     vectors = sun_vectors_over(sky.site, long.starts + long.step // 2)
     up.ravel()[days.lead : days.lead + long.count] = vectors[:, 2]
     begin = np.arange(days.count) * days.per_day - days.lead
-    # as for the sky: an interval whose middle is just below the horizon may still see light
+    # as for the sky: an interval may see light though the sun is just below the horizon
     light = _spans(up > -math.sin(math.radians(long.step / 480.0)))
     high = _spans(up > WELL_UP)
     inner = [light[0], np.maximum(high[0], light[0]), np.minimum(high[1], light[1]), light[1]]
@@ -273,7 +273,7 @@ def _count(rows, top, bounds, length, tangent, hours, counts):  # type: ignore[n
         idle, nothing = np.float32(IDLE * top[s]), np.float32(NOTHING * top[s])
         some, most = np.float32(SOME * top[s]), np.float32(MOST * top[s])
         bright_day = np.float32(BRIGHT_DAY * top[s])
-        dark, dark_lit, lit, between = 0, 0, 0, 0
+        dark, dark_lit, light, between = 0, 0, 0, 0
         for d in range(len(length)):
             begin, dawn, dusk, end = bounds[d, 0], bounds[d, 1], bounds[d, 4], bounds[d, 5]
             for k in range(begin, dawn):
@@ -284,7 +284,7 @@ def _count(rows, top, bounds, length, tangent, hours, counts):  # type: ignore[n
                 dark_lit += row[k] > idle
             highest = np.float32(0.0)
             for k in range(dawn, dusk):
-                lit += row[k] > some
+                light += row[k] > some
                 between += (row[k] > some) & (row[k] < most)
                 highest = max(highest, row[k]) if row[k] == row[k] else highest
             if highest <= bright_day:
@@ -316,4 +316,4 @@ def _count(rows, top, bounds, length, tangent, hours, counts):  # type: ignore[n
                 of[TANGENT] += tangent[d]
                 of[TANGENT_SQUARED] += tangent[d] * tangent[d]
                 of[PRODUCT] += beyond * tangent[d]
-        of[DARK], of[DARK_LIT], of[LIT], of[BETWEEN] = dark, dark_lit, lit, between
+        of[DARK], of[DARK_LIT], of[LIT], of[BETWEEN] = dark, dark_lit, light, between

@@ -258,13 +258,13 @@ def _linearise(sheet, power, have, point, bright, widen, numbers, out):  # type:
                 (relative + clouds * hidden * hidden) * model * model + absolute
             )
             residual = (power[at + k] - model) * inverse
-            lit = have[at + k] if model >= dimmest else _ZERO
+            counts = have[at + k] if model >= dimmest else _ZERO
             there = half * below * inverse
             o[to + k] = model
             o[to + BLOCK + k] = inverse
             o[to + 2 * BLOCK + k] = residual
             # Welsch's weight
-            o[to + 3 * BLOCK + k] = _faded(residual * residual * reach) * lit
+            o[to + 3 * BLOCK + k] = _faded(residual * residual * reach) * counts
             o[to + 4 * BLOCK + k] = by_east * there
             o[to + 5 * BLOCK + k] = by_north * there
             o[to + 6 * BLOCK + k] = free * below * inverse
@@ -496,8 +496,8 @@ class LinearModel:
 
     def information(self) -> Array:
         """Return what the readings say of the parameters, as an information matrix."""
-        told = (self.slopes * self.weight) @ self.slopes.T
-        return np.asarray(told.astype(np.float64) / self.correlated)
+        products = (self.slopes * self.weight) @ self.slopes.T
+        return np.asarray(products.astype(np.float64) / self.correlated)
 
     def pull(self) -> Array:
         """Return where the readings pull the parameters: the gradient of the log likelihood."""
@@ -530,8 +530,8 @@ def linear_model(
     deviation = deviations(model, clouds, np.float32(readings.bright), numbers)
     slopes /= deviation
     residual = (readings.power - model) / deviation
-    lit = model >= np.float32(numbers.dimmest * readings.bright)
-    weight = readings.say * robust_weights(residual, numbers) * lit
+    bright = model >= np.float32(numbers.dimmest * readings.bright)
+    weight = readings.say * robust_weights(residual, numbers) * bright
     worth = log_likelihood(residual, readings.say, numbers, correlated=readings.correlated)
     return LinearModel(
         model, deviation, residual, weight, slopes, readings.correlated, float(worth)

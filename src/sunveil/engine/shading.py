@@ -32,7 +32,7 @@ ELEVATION_STEP = 5.0
 
 LAYERS = round(90.0 / ELEVATION_STEP) + 1
 
-# The sun is hidden in a patch of so many readings at the least, when this share of them stays below
+# The sun is hidden in a patch of at least FEWEST readings when this share of them stays below
 # that share of the model.
 FEWEST = 8
 
@@ -40,7 +40,7 @@ DARK_SHARE = 0.9
 
 HIDDEN_BELOW = 0.72
 
-# So small a share of hidden readings is not worth fitting anew for.
+# A smaller share of hidden readings is not worth another fit.
 WORTH_LEAVING_OUT = 0.01
 
 kernel = njit(cache=True, nogil=True, error_model="numpy")
@@ -65,7 +65,7 @@ class Shade(NamedTuple):
 def find_shade(
     power: Matrix, have: Matrix, model: Matrix, *, dimmest: Array, patch: NDArray[np.int32]
 ) -> Shade:
-    """Return which readings are left without those whose sun is hidden, and what hides it."""
+    """Return which readings are left without those with a hidden sun, and what hides it."""
     out = Shade(
         np.zeros_like(have), np.empty(len(have)), np.zeros((len(have), COLUMNS), dtype=np.float32)
     )
@@ -83,22 +83,22 @@ def _leave_out(power, have, model, dimmest, patch, shape, rules, kept, share, sk
     below, fewest, dark_share = np.float32(rules[0]), rules[1], rules[2]
     layers, columns = shape
     patches = layers * columns
-    lit, dark = np.empty(patches, dtype=np.int32), np.empty(patches, dtype=np.int32)
+    seen, dark = np.empty(patches, dtype=np.int32), np.empty(patches, dtype=np.int32)
     hidden = np.empty(patches, dtype=np.bool_)
     for s in range(len(share)):
-        lit[:] = 0
+        seen[:] = 0
         dark[:] = 0
         there = np.float32(0.0)
         for k in range(len(patch)):
             there += have[s, k]
             if have[s, k] > 0.0 and model[s, k] > dimmest[s]:
-                lit[patch[k]] += 1
+                seen[patch[k]] += 1
                 dark[patch[k]] += power[s, k] < below * model[s, k]
         lost = 0
         for p in range(patches):
             # the reading that is brighter than the dark share of its patch must be dark too
-            hidden[p] = lit[p] >= fewest and dark[p] >= int(dark_share * (lit[p] - 1) + 0.5) + 1
-            lost += lit[p] if hidden[p] else 0
+            hidden[p] = seen[p] >= fewest and dark[p] >= int(dark_share * (seen[p] - 1) + 0.5) + 1
+            lost += seen[p] if hidden[p] else 0
         for k in range(len(patch)):
             out = model[s, k] > dimmest[s] and hidden[patch[k]]
             kept[s, k] = np.float32(0.0) if out else have[s, k]
@@ -109,7 +109,7 @@ def _leave_out(power, have, model, dimmest, patch, shape, rules, kept, share, sk
                 p = layer * columns + c
                 if hidden[p]:
                     skyline[s, c] = np.float32((layer + 1) * rules[3])
-                elif lit[p] >= fewest:
+                elif seen[p] >= fewest:
                     break
 
 
@@ -237,7 +237,7 @@ def prepare(sky: SkyTable, options: InferOptions) -> PreparedSky:
 
 
 def shares_for(readings: int, available: NDArray[np.int64]) -> Array:
-    """Return the smallest shares that leave at least so many of each system's readings."""
+    """Return the smallest shares that leave at least ``readings`` of each system."""
     rising = np.array(SHARES[::-1])
     place = np.searchsorted(rising, readings / np.maximum(available, 1))
     return np.asarray(rising[np.minimum(place, len(rising) - 1)])

@@ -115,7 +115,7 @@ _MARGIN = np.timedelta64(2, "D")
 
 @dataclass(frozen=True, slots=True, eq=False)
 class SkyTable:
-    """The sky of a place at every lit interval of a grid: public."""
+    """The sky of a place at every daylight interval of a grid: public."""
 
     # where and when; ``grid`` is the one that readings come on, and intervals below are those of
     # ``grid.long``
@@ -123,14 +123,14 @@ class SkyTable:
     grid: TimeGrid
     clear: bool  # whether it is a cloudless sky rather than measured weather
     source: str  # who made the weather
-    # place on ``grid.long`` of each lit interval: those with the sun well up first, in the order of
-    # time, then those with the sun low
+    # place on ``grid.long`` of each daylight interval: those with the sun well up first, in the
+    # order of time, then those with the sun low
     slot: Index
     usable: int  # how many have the sun well up
-    rows: NDArray[np.float32]  # the sky at each lit interval, shape (ROWS, lit)
+    rows: NDArray[np.float32]  # the sky at each daylight interval, shape (ROWS, daylight)
     sheet: Sheet  # the same in blocks, at the usable intervals and at the others
     low: Sheet
-    ghi: NDArray[np.float32]  # global light of each lit interval. [W/m²]
+    ghi: NDArray[np.float32]  # global light of each daylight interval. [W/m²]
     sun: Array  # the sun's vector at the middle of each usable interval, shape (usable, 3)
     weather: Weather | None  # the measured weather that it was made of; None for the clear sky
 
@@ -159,18 +159,18 @@ class SkyTable:
 
 @checked
 def make_sky_table(site: Site, grid: TimeGrid, weather: Weather | None = None) -> SkyTable:
-    """Return the sky of a place at every lit interval of a grid."""
+    """Return the sky of a place at every daylight interval of a grid."""
     if weather is not None and weather.clear:
         site, weather = weather.site, None
     long = grid.long
     middle = sun_vectors_over(site, long.starts + long.step // 2)
-    # an interval whose middle is just below the horizon may still see light
-    lit = np.flatnonzero(middle[:, 2] > -math.sin(math.radians(long.step / 480.0)))
+    # an interval may see light though the sun is just below the horizon at its middle
+    daylight = np.flatnonzero(middle[:, 2] > -math.sin(math.radians(long.step / 480.0)))
     if weather is not None:
-        middles = (long.starts[lit] + long.step // 2).astype("datetime64[s]")
-        lit = lit[covered(weather, middles)]
-    high = middle[lit, 2] > LOWEST
-    slot = np.concatenate([lit[high], lit[~high]]).astype(np.int32)
+        middles = (long.starts[daylight] + long.step // 2).astype("datetime64[s]")
+        daylight = daylight[covered(weather, middles)]
+    high = middle[daylight, 2] > LOWEST
+    slot = np.concatenate([daylight[high], daylight[~high]]).astype(np.int32)
     usable = int(np.count_nonzero(high))
     starts = long.starts[slot]
     if weather is None:
@@ -296,8 +296,8 @@ def make_rows(nodes: tuple[Sky, Sky], season: Array) -> NDArray[np.float32]:
 
 def _fade(now: Array, hazier: Array) -> Array:
     """Return by how much a unit of haze fades light, as a logarithm; zero where there is none."""
-    lit = (now > 0.0) & (hazier > 0.0)
-    return -np.log(np.divide(hazier, now, where=lit, out=np.ones_like(now)))
+    there = (now > 0.0) & (hazier > 0.0)
+    return -np.log(np.divide(hazier, now, where=there, out=np.ones_like(now)))
 
 
 def winter(site: Site, seconds: NDArray[np.int64]) -> Array:

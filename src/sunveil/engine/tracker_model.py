@@ -134,7 +134,7 @@ def _fill_trackers(sky, points, views, numbers, out):  # type: ignore[no-untyped
     """Fill the power of trackers per kW, shape (trackers, n); the rest as its callers have it."""
     # The turn is carried by its sine and cosine. The sun stands at the turn w, at which the modules
     # would face it best; rows do not shade each other where cos w is at least the coverage; else
-    # they turn back by the angle whose cosine is cos w over the coverage.
+    # they turn back by the arc cosine of cos w over the coverage.
     p, v, g = numbers.entering, views[0], views[1]
     p0, p1, p2, p3, p4, p5 = p[0], p[1], p[2], p[3], p[4], p[5]
     p6, p7, p8, p9, p10 = p[6], p[7], p[8], p[9], p[10]

@@ -224,7 +224,7 @@ def put_trackers(
 ) -> None:
     """Write the estimates of trackers over those of the planes that were fitted to them."""
     # The plane is that of the modules at rest: flat, with the azimuth of the axis; its error is the
-    # axis's. Single years are not told: they were fitted with a plane.
+    # axis's. Single years are not reported: they were fitted with a plane.
     for s, found in trackers.items():
         point, axis = found.point, found.interval(AXIS)
         out.surface_azimuth[s], out.surface_tilt[s] = point[AXIS], 0.0
@@ -264,13 +264,13 @@ def _agreement(found: FoundTracker, readings: BlockReadings, s: int) -> float:
 
 Matrix = NDArray[np.float32]
 
-# A tracker explains so many times the energy that the plane does, and so large a share of what the
+# A tracker explains this multiple of the energy that the plane does, and these shares of what the
 # best pair does, and the best mixture, which can be anything. Looked at on simulated systems of two
 # kinds of physics, those of benchmarks.planes among them: steep roofs with two or three sides,
 # whichever way they face, reach 0.92 of the latter, trackers mostly have more than 0.96.
 OVER_PLANE, OVER_PLANES = 1.2, 0.96
 
-# Before any reading, so many times as many trackers backtrack as do not.
+# Odds that a tracker backtracks, before any reading.
 BACKTRACKING = 2.0
 
 # What explains no more on few readings will not explain enough.
@@ -322,10 +322,10 @@ class ComparedReadings:
 def find_trackers(
     fit: FinalFit, pairs: PairFits, likeness: TrackerLikeness, errors: SystematicErrors
 ) -> dict[int, FoundTracker]:
-    """Return those systems of a block that follow the sun; who is told as two planes does not."""
+    """Return those systems of a block that follow the sun; those resolved as two planes do not."""
     models = dict(zip(pairs.systems.tolist(), pairs.model, strict=True))
     out = {}
-    for s in np.setdiff1d(likeness.suspects(), pairs.systems[pairs.told]).tolist():
+    for s in np.setdiff1d(likeness.suspects(), pairs.systems[pairs.resolved]).tolist():
         planes = [fit.model[s], *([models[s]] if s in models else [])]
         found = _as_tracker(fit, s, likeness.by_trackers[s], planes, errors)
         if found is not None:

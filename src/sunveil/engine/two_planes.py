@@ -72,14 +72,13 @@ ANY_PLANE = np.array([100.0, 100.0, 3.0])
 # The steepest plane, and the flattest that has an azimuth. [degrees]
 STEEPEST, FLATTEST = 89.0, 2.0
 
-# A step that is as good as none; one of log capacity is as long as so many degrees. [degrees]
+# A step that is as good as none; AS_LONG: how long one of log capacity is. [degrees]
 SMALL, AS_LONG = 0.05, 8.0
 
 MOST_STEPS = 16
 
 # Bounds of log capacities, of haze and of its season, as of one plane.
 BOUNDS = dict.fromkeys(CAPACITIES, (-20.0, 20.0))
-
 
 BOUNDS |= {PAIR_HAZE: (-2.5, 4.0), PAIR_SEASON: (-2.0, 2.0)}
 
@@ -191,7 +190,7 @@ def _bound(pair: Array) -> None:
         pair[place] = min(max(float(pair[place]), low), high)
 
 
-# Times that weights are found anew.
+# Rounds of reweighting.
 ROUNDS = 3
 
 # Azimuths and tilts of the grid. [degrees]
@@ -300,7 +299,7 @@ def _all_pairs(gram: Array, right: Array) -> tuple[Array, Array, Array]:
 
 Matrix = NDArray[np.float32]
 
-# So many clear readings are enough to search on, and so many to fit to.
+# Clear readings that are enough to search on, and to fit to.
 SEARCHED_ON, FITTED_TO = 600, 12_000
 
 # A reading of a day that counts less is not of a clear one; where so few are clear, any will do.
@@ -311,10 +310,10 @@ CANDIDATE_STEPS = 8
 
 # All that decides below was chosen with the sums of two homes of Fontana in view, and looked at
 # again on a second draw of simulated systems: neither is a fresh test.
-# Two planes are told when they are so much likelier than one [log likelihood]: real single planes
-# come up to 2.1 by errors of the model, sums of two real homes whose planes are 85° apart have 3.1
-# at the least. What a longer record than so many independent readings says counts no more, since
-# errors of the model do not average out.
+# Two planes are reported from LEAST_GAIN on [log likelihood]: real single planes come up to 2.1 by
+# errors of the model, sums of two real homes with planes 85° apart have 3.1 at the least. Beyond
+# LONGEST_RECORD independent readings a longer record counts no more, since errors of the model do
+# not average out.
 LEAST_GAIN, LONGEST_RECORD = 2.5, 45.0
 
 # Two planes that are so much likelier may be there, and nothing tells: of simulated single planes
@@ -327,13 +326,13 @@ LEAST_SHARE = 0.2
 # Pairs that stand this far away must be so much less likely. [degrees, log likelihood]
 ELSEWHERE, UNLIKELIER = 20.0, 1.7
 
-# A pair has at most so many times the capacity that the highest powers show: a tracker that is
+# A pair has at most this multiple of the capacity that the highest powers show: a tracker that is
 # taken for two steep planes has 1.7 times at the least.
 MOST_CAPACITY = 1.65
 
-# Pairs that come out flatter are not told: under other physics than the engine's they were 20° to
-# 90° off. Mean over both capacities. [degrees]
-FLATTEST_TOLD = 17.0
+# Pairs that come out flatter are not reported: under other physics than the engine's they were
+# 20° to 90° off. Mean over both capacities. [degrees]
+FLATTEST_RESOLVED = 17.0
 
 # What gains so little on few readings will not gain enough. [log likelihood]
 HOPELESS = 1.2
@@ -351,7 +350,7 @@ class PairFits:
 
     systems: NDArray[np.intp]  # which systems of the block they are
     pairs: Array  # the numbers of each pair, shape (systems, PAIR_PARAMETERS)
-    told: NDArray[np.bool_]  # which of them are two planes that are known
+    resolved: NDArray[np.bool_]  # which of them are two planes that are known
     sure: NDArray[np.bool_]  # which of them are more than one plane, whether these are known or not
     unresolved: NDArray[np.bool_]
     model: Matrix  # [kW] power at all usable intervals, shape (systems, padded)
@@ -381,12 +380,12 @@ def fit_pairs(fit: FinalFit, suspects: NDArray[np.intp]) -> PairFits:
     capacity = np.exp(pairs[:, CAPACITIES])
     shared = capacity.min(axis=1) >= LEAST_SHARE * capacity.sum(axis=1)
     sure = shared & (gain >= LEAST_GAIN)
-    told = sure & (margins >= UNLIKELIER)
+    resolved = sure & (margins >= UNLIKELIER)
     tilt = np.hypot(pairs[:, EASTS], pairs[:, NORTHS])
-    told &= (tilt * capacity).sum(axis=1) >= FLATTEST_TOLD * capacity.sum(axis=1)
-    told &= capacity.sum(axis=1) <= MOST_CAPACITY * shown_capacity(fit)[suspects]
+    resolved &= (tilt * capacity).sum(axis=1) >= FLATTEST_RESOLVED * capacity.sum(axis=1)
+    resolved &= capacity.sum(axis=1) <= MOST_CAPACITY * shown_capacity(fit)[suspects]
     unresolved = shared & (gain >= UNRESOLVED_GAIN) & ~sure
-    return PairFits(suspects, pairs, told, sure, unresolved, model, say, skyline)
+    return PairFits(suspects, pairs, resolved, sure, unresolved, model, say, skyline)
 
 
 def _none(fit: FinalFit) -> PairFits:
@@ -431,7 +430,7 @@ def _search(fit: FinalFit, system: int) -> Array | None:
 
 
 def _alone(point: Array) -> Array:
-    """Return one plane as a pair whose second has no capacity."""
+    """Return one plane as a pair with a second plane of no capacity."""
     out = np.zeros(PAIR_PARAMETERS)
     out[FIRST] = point[[EAST, NORTH, CAPACITY]]
     out[CAPACITIES[1]] = NO_CAPACITY
@@ -465,7 +464,7 @@ def _apart(pair: Array, other: Array) -> float:
 
 
 def _readings(fit: FinalFit, system: int, say: Matrix, most: int) -> FittedReadings:
-    """Return at most so many of a system's clear readings, evenly spread."""
+    """Return at most ``most`` of a system's clear readings, evenly spread."""
     places = np.flatnonzero(say[: len(fit.prepared.slot)] >= CLEAR)
     if len(places) < FEWEST_CLEAR:
         places = np.flatnonzero(say[: len(fit.prepared.slot)] > 0.0)
@@ -482,7 +481,7 @@ def _readings(fit: FinalFit, system: int, say: Matrix, most: int) -> FittedReadi
     )
 
 
-# Planes that are lit together can turn and trade capacity with hardly a change of power, so that
+# Planes that see the sun together can turn and trade capacity with hardly a change of power, so
 # errors of the model weigh more than on one plane: a factor on what the fit states.
 PAIR_STRETCH = 1.35
 

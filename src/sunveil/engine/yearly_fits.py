@@ -31,7 +31,7 @@ LEAST_SAY = 0.2
 # Years that tell how a system's output changes.
 FEWEST_FOR_TREND = 3
 
-# What is known of any system's years counts as much as so many of its own.
+# Weight of what is known of any system's years. [years of its own]
 KNOWN_YEARS = 4.0
 
 

@@ -43,10 +43,7 @@ from sunveil.weather.sources import check_cache, check_weather, get_weather
 from sunveil.weather.weather_data import Weather, utc_index
 
 if TYPE_CHECKING:
-    import pandas as pd
-
     from sunveil.weather.cache import WeatherCache
-    from sunveil.weather.weather_data import Weather
 
 # Skies of a site that are kept, a few megabytes each.
 KEPT = 8
@@ -150,8 +147,8 @@ def by_paper(
     )
     azimuth, tilt, capacity, radius = paper.resampled(fit)
     if not 0.0 < capacity.low <= capacity.high <= VAGUEST * capacity.low:
-        told = reason(NO_FIT, 0, source=weather.source)
-        raise TooLittleData(f"system {record.system_id}: {told}")
+        why = reason(NO_FIT, 0, source=weather.source)
+        raise TooLittleData(f"system {record.system_id}: {why}")
     notes = []
     if fit.bayes is not None:
         notes.append(
@@ -289,7 +286,7 @@ def infer_systems(
 
 
 def as_refusal(name: str, error: Exception) -> SunveilError:
-    """Return an error as one that users are told."""
+    """Return an error as one that users see."""
     if isinstance(error, SunveilError):
         return error
     refused = SunveilError(failed(name, error).reason)
@@ -308,7 +305,7 @@ def infer_cells(block: Block, context: RunContext) -> Iterator[Estimates | Refus
         names = [context.names[number] for number in own.systems]
         try:
             cell = int(code[start])
-            # servers are asked for the centres of cells, whose answers other runs share
+            # servers are asked for the centres of cells: other runs share their answers
             clear = context.job.weather == "clearsky"
             site = context.cells.sites[cell] if clear else context.cells.cells[cell].site
             sky = skies_of(context).over(site, own.frame.axis)
@@ -364,7 +361,7 @@ class CellSkies:
                 self._kept.move_to_end(key)
                 return self._kept[key]
             turn = self._making.setdefault(key, threading.Lock())
-        with turn:  # whoever comes second finds it made
+        with turn:  # the second caller finds it made
             with self._lock:
                 if key in self._kept:
                     return self._kept[key]

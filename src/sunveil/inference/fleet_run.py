@@ -153,7 +153,7 @@ Tell = Callable[[FleetProgress], None]
 
 @dataclass(slots=True)
 class ProgressCounter:
-    """Counts parts and systems as they get done, and tells whoever wants to know."""
+    """Counts parts and systems as they get done, and reports them."""
 
     tell: Tell
     total: int
@@ -258,13 +258,13 @@ def infer_fleet(
         ``"local"``: processes of this machine. ``"dask"``: those of a Dask scheduler, or of one
         that is started here.
     workers
-        How many parts are worked on at a time; as many as there are processors when left out.
+        How many parts are worked on at a time; the number of processors by default.
     scheduler
         Address of a Dask scheduler that runs already.
     restart
         Throw away what the folder holds of another run.
     server
-        What a server of weather must be told: ``api_key``, ``email``.
+        What a weather server needs: ``api_key``, ``email``.
     tell
         Called with a :class:`~sunveil.inference.fleet_run.FleetProgress` whenever a part is done.
     **options

@@ -31,8 +31,6 @@ from sunveil.meters.time_steps import clock_elsewhere
 from sunveil.site import Site, SkyModel
 
 if TYPE_CHECKING:
-    import pandas as pd
-
     from sunveil.meters.dataframes import ReadingsLike
     from sunveil.weather.cache import WeatherCache
     from sunveil.weather.weather_data import Weather
@@ -122,7 +120,7 @@ def infer(
     latitude, longitude
         The place as numbers instead; north and east positive. [degrees]
     altitude
-        Height above the sea; looked up when left out. [m]
+        Height above the sea; looked up by default. [m]
     times
         The time of each reading of an array.
     weather
@@ -165,7 +163,7 @@ def infer_frame(
 ) -> Estimates:
     """Infer every system of a frame of one place, in the order of the systems' names.
 
-    Every system stands alone: one that cannot be inferred is told in ``refused`` with its reason,
+    Every system stands alone: one that cannot be inferred is in ``refused`` with its reason,
     and the others' estimates are the same. A bar shows how far it is, on a terminal or in a
     notebook.
 
@@ -310,7 +308,7 @@ def separate_record(record: Record, skies: SiteSkies, estimate: Estimate) -> pd.
 def separate_repaired(
     fixed: Record, skies: SiteSkies, estimate: Estimate
 ) -> tuple[SkyTable, Separated]:
-    """Return the sky over a record on the clock that was found, and what was told apart there."""
+    """Return the sky over a record on the clock that was found, and what was separated there."""
     grid = grid_of(fixed)
     sky = skies.over(grid)
     assumed = estimate.assumptions

@@ -23,7 +23,7 @@ from sunveil.estimates.read_write import (
     every_plane,
     planes_of_column,
     trackers_of_column,
-    untold_of_column,
+    unresolved_of_column,
 )
 from sunveil.fleet.gather import not_gathered
 from sunveil.fleet.run_context import RunContext
@@ -112,11 +112,11 @@ def _unseen(
     for name in (name for name in context.names if name not in seen):
         if name in own or common:
             reason = own.get(name) or common[0] + more
-            told = f"system {name} has no readings that can be read: {reason}"
-            refused.append(RefusedSystem(name, "unreadable", told))
+            message = f"system {name} has no readings that can be read: {reason}"
+            refused.append(RefusedSystem(name, "unreadable", message))
         else:
-            told = f"system {name} has no readings in the fleet; check its name in both"
-            refused.append(RefusedSystem(name, "no readings", told))
+            message = f"system {name} has no readings in the fleet; check its name in both"
+            refused.append(RefusedSystem(name, "no readings", message))
     return refused
 
 
@@ -171,13 +171,13 @@ def _summary(
 
 
 def plane_kinds(estimates: pa.Table) -> dict[str, NDArray[np.bool_]]:
-    """Return which systems stand on one plane, on two, turn, or are none that can be told."""
+    """Return which systems stand on one plane, on two, turn, or cannot be resolved."""
     several = pc.greater(pc.list_value_length(estimates["planes"]), 1)
     two = np.asarray(several.to_numpy(), dtype=bool)
     tracker = trackers_of_column(estimates["tracker"])
-    untold = untold_of_column(estimates["flags"]) & ~two & ~tracker
-    one = ~two & ~tracker & ~untold
-    return {"one": one, "two": two & ~tracker, "tracker": tracker, "untold": untold}
+    unresolved = unresolved_of_column(estimates["flags"]) & ~two & ~tracker
+    one = ~two & ~tracker & ~unresolved
+    return {"one": one, "two": two & ~tracker, "tracker": tracker, "unresolved": unresolved}
 
 
 def fixed_planes(estimates: pa.Table, turned: NDArray[np.bool_]) -> FleetPlanes:

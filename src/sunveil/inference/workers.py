@@ -25,7 +25,7 @@ from sunveil.fleet.run_context import FleetJob, context_of
 from sunveil.fleet.run_plan import Part
 from sunveil.inference.fleet_part import PartResult, run_part
 
-# A part that keeps killing its worker is given up after so many.
+# Tries of a part that keeps killing its worker.
 _RETRIES = 3
 
 
@@ -120,7 +120,7 @@ SMALL_FLEET = 8 << 20
 # So many parts for each worker are handed to the pool at a time.
 _AHEAD = 2
 
-# A part during which workers were lost so many times is not begun again.
+# A part that lost this many workers is not begun again.
 _MOST_LOSSES = 3
 
 Work = Callable[[FleetJob, Part], PartResult]
@@ -192,8 +192,8 @@ def run_in_pool(
 @contextmanager
 def _pool(job: FleetJob, workers: int, work: Work) -> Iterator[ProcessPoolExecutor]:
     """Yield a pool; when it is left, what is being worked on ends and nothing else is begun."""
-    # Workers are started from scratch: a fork would inherit this process's database, whose threads
-    # it does not have.
+    # Workers are started from scratch: a fork would inherit this process's database without
+    # its threads.
     pool = ProcessPoolExecutor(
         workers,
         mp_context=multiprocessing.get_context("spawn"),
@@ -224,7 +224,7 @@ def _submit(pool: ProcessPoolExecutor, work: Callable[..., Result], *given: Part
         signal.pthread_sigmask(signal.SIG_SETMASK, before)
 
 
-# What a worker process was told when it was started.
+# Orders of a worker process, from its start.
 _orders: tuple[FleetJob, Work] | None = None
 
 

@@ -25,7 +25,7 @@ from sunveil.meters.header_and_units import (
     units_in,
 )
 from sunveil.meters.numbers_and_dates import name_rows
-from sunveil.meters.read_files import only_records, read_meters, settle
+from sunveil.meters.read_files import only_records, read_meters, record_or_refusal
 from sunveil.meters.reading_options import MeterKeywords, MeterOptions, Unit, zone_name
 from sunveil.meters.record import Record, RefusedSystem
 from sunveil.meters.split_systems import read_table
@@ -36,19 +36,7 @@ from sunveil.meters.vocabulary import fold
 def from_pandas(
     power: pd.Series[Any], *, system_id: str = "system", **options: Unpack[MeterKeywords]
 ) -> Record:
-    """Make a record of a series indexed by time.
-
-    Parameters
-    ----------
-    power
-        Readings indexed by time, with a time zone, or without one and with ``timezone``. [unit]
-    system_id
-        The name of the system.
-    **options
-        Options of :class:`MeterOptions`. Without ``power_unit``, the name of the series must say
-        it (``"power_kw"``), or the readings must be impossible in W or in kW; for releases only
-        the name counts.
-    """
+    """Make a record of a series indexed by time."""
     instance("power", power, pd.Series, give="a pandas Series of readings indexed by time")
     return _record(power, str(system_id), options_of(MeterOptions, options))
 
@@ -101,24 +89,16 @@ def _unit(
 
 @checked
 def records_from_frame(
+    # columns found by their usual names or by ``options``; without a column of systems the
+    # frame is one system, and an index of times serves where no column does
     frame: pd.DataFrame,
     options: MeterOptions | None = None,
     *,
+    # A list to which systems that cannot be used are added; without one, the first of them
+    # raises its reason
     refused: list[RefusedSystem] | None = None,
 ) -> list[Record]:
-    """Make records of a frame: a system, a time and a reading in each row, or a day of readings.
-
-    Parameters
-    ----------
-    frame
-        Columns found by their usual names or by ``options``; without a column of systems the
-        frame is one system, and an index of times serves where no column does.
-    options
-        How to read it.
-    refused
-        A list to which systems that cannot be used are added; without one, the first of them
-        raises its reason.
-    """
+    """Make records of a frame: a system, a time and a reading in each row, or a day of readings."""
     if refused is not None:
         instance("refused", refused, list, give="a list, to which refusals are added")
     return only_records(
@@ -140,7 +120,7 @@ def systems_of_frame(frame: pd.DataFrame, options: MeterOptions) -> list[Record 
         frame = frame.rename_axis("time").reset_index()
     table = pa.table({str(name): _as_arrow(frame[name]) for name in frame.columns})
     found = read_table(cells_of_table(table, options, where=where, stem="system"), options)
-    return [settle(raw, own, name=raw.system_id) for raw, own in found.systems()]
+    return [record_or_refusal(raw, own, name=raw.system_id) for raw, own in found.systems()]
 
 
 def _is_wide(frame: pd.DataFrame, options: MeterOptions) -> bool:
@@ -169,7 +149,7 @@ def _systems_of_columns(frame: pd.DataFrame, options: MeterOptions) -> list[Reco
         except SunveilError as error:
             systems.append(RefusedSystem(names[place], "meter", str(error)))
         else:
-            systems.append(settle(raw, options, name=names[place]))
+            systems.append(record_or_refusal(raw, options, name=names[place]))
     return systems
 
 

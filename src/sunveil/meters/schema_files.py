@@ -45,7 +45,7 @@ _DIGITS = re.compile("[0-9]{1,9}")
 # What may be quoted of a key that is not a schema's.
 _KEY = re.compile(r"[a-z_]{1,30}")
 
-# The events at the begin and the end of a file that holds a single document.
+# How the one document of a file begins and ends: a second one would start again.
 _BEGIN = (yaml.StreamStartEvent, yaml.DocumentStartEvent, yaml.MappingStartEvent)
 
 _END = (yaml.MappingEndEvent, yaml.DocumentEndEvent, yaml.StreamEndEvent)
@@ -134,21 +134,8 @@ def schema_text(
 ) -> str:
     """Return a schema file that declares some options, each with a comment for the curator.
 
-    Parameters
-    ----------
-    options
-        How a file is written. Fields that are None are omitted.
-    origins
-        For each field where its value is from: ``declared``, ``header``, ``format``, ``stamps``,
-        ``readings`` or ``default``. Those from readings, and those assumed, are marked with
-        :data:`CHECK`. Where a field is not in it, a value that is not the default was declared.
-    about
-        What the first line says it is of, such as the name of the file and its format.
-
-    Privacy
-    -------
-    None: it is the curator's. What was proposed from readings is public only once the curator
-    knows it from elsewhere.
+    Values from readings (by ``origins``) and assumed ones are marked: the file is the curator's,
+    and what was proposed from readings is public only once the curator knows it from elsewhere.
     """
     known = {name: _origin(name, options) for name in SCHEMA_FIELDS} | dict(origins or {})
     lines = [f"# How a meter file is written{about and f': {_one_line(about)}'}."]

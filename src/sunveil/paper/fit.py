@@ -192,12 +192,7 @@ def _ratios(score: FitScore, plane: Plane, *, losses: Losses | None) -> Array:
 
 @checked
 def posterior_score(result: BayesResult) -> PosteriorScore:
-    """Return what DP-BO draws from: the posterior mean, with what its sensitivity bound rests on.
-
-    Privacy
-    -------
-    None: it is as private as the readings.
-    """
+    """Return what DP-BO draws from, private: the posterior mean, and its sensitivity bound."""
     return PosteriorScore(
         mean=result.mean,
         steps=len(result.points),

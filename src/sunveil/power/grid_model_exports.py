@@ -31,8 +31,6 @@ def write_opendss(power: FleetPower, folder: Path, *, which: str = "power_kw") -
 
     Parameters
     ----------
-    power
-        The fleet's power.
     folder
         Where; it is made if it is not there.
     which
@@ -76,8 +74,6 @@ def bus_frame(
 
     Parameters
     ----------
-    power
-        The fleet's power.
     buses
         The bus of every group; groups of one bus are added up.
     which
@@ -113,8 +109,6 @@ def model_chains(power: FleetPower, site: Site | None = None) -> dict[str, Any]:
 
     Parameters
     ----------
-    power
-        The fleet's power.
     site
         The site; the place of each group if None.
 

@@ -1,4 +1,8 @@
-"""Planners' questions: peak day, ramps, cloud front, more capacity."""
+"""Planners' questions: peak day, ramps, cloud front, more capacity.
+
+Each takes the fleet's power, a group of it (None if there is only one) and, where days or hours
+count, the place's time zone.
+"""
 
 from __future__ import annotations
 
@@ -42,15 +46,6 @@ MOST_LOAD = 1e12
 def peak_day(power: FleetPower, *, group: str | None = None, zone: str = "UTC") -> BandedDay:
     """Return the day of the highest power, and that power.
 
-    Parameters
-    ----------
-    power
-        The fleet's power.
-    group
-        The group; None if there is only one.
-    zone
-        The place's time zone.
-
     Examples
     --------
     >>> from sunveil.example_publication import example_power
@@ -77,14 +72,8 @@ def minimum_load_day(
 
     Parameters
     ----------
-    power
-        The fleet's power.
     load_kw
         The load of the same group in every interval, or one number for all of them. [kW]
-    group
-        The group; None if there is only one.
-    zone
-        The place's time zone.
 
     Examples
     --------
@@ -114,12 +103,6 @@ def steepest_ramps(
 
     Parameters
     ----------
-    power
-        The fleet's power.
-    group
-        The group; None if there is only one.
-    zone
-        The place's time zone.
     minutes
         Length of the window; one interval if None. [minutes]
 
@@ -163,16 +146,10 @@ def facing_at_evening(
 
     Parameters
     ----------
-    power
-        The fleet's power.
     azimuth, width
         Which way they face, and how wide that is. [degrees]
     hours, months
         When the evening peak is, by the place's clock.
-    group
-        The group; None if there is only one.
-    zone
-        The place's time zone.
 
     Examples
     --------
@@ -208,10 +185,6 @@ def cloud_front(
 
     Parameters
     ----------
-    power
-        The fleet's power.
-    group
-        The group; None if there is only one.
     minutes
         How long the front takes to pass over the group. [minutes]
     left
@@ -241,12 +214,8 @@ def more_capacity(
 
     Parameters
     ----------
-    power
-        The fleet's power.
     share
         How much more.
-    group
-        The group; None if there is only one.
 
     Examples
     --------

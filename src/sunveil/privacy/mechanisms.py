@@ -246,8 +246,8 @@ def _log_sum(logs: Array, counts: NDArray[np.int64]) -> float:
 
 def permute_and_flip_logs(log_coins: Array, counts: NDArray[np.int64]) -> Array:
     """Return the log-probability that permute-and-flip takes one given candidate of each group."""
-    # A candidate whose coin shows heads with q is taken with q ∫ Π (1 - t q_j) dt over t from 0 to
-    # 1, the product being over all others: t is its own place in the order. The integral is by
+    # A candidate with heads in a share q of throws is taken with q ∫ Π (1 - t q_j) dt over t from
+    # 0 to 1, the product being over all others: t is its own place in the order. The integral is by
     # Gauss-Legendre on panels that halve towards zero, since the product may fall as fast as exp(-t
     # Σ q).
     places, weights = _nodes()
@@ -312,11 +312,6 @@ class Selection(ABC):
 @dataclass(frozen=True, slots=True)
 class Exponential(Selection):
     """The exponential mechanism: Pr[i] ∝ exp(ε level_i / 2Δ), without the 2 for one-sided scores.
-
-    Parameters
-    ----------
-    epsilon
-        Cost of one draw.
 
     Privacy
     -------

@@ -101,13 +101,7 @@ class Window:
 
     @checked
     def expected_errors(self, priors: Sequence[Array] | None = None) -> tuple[float, ...]:
-        """Return the expected error along each axis, over records placed by public priors.
-
-        Parameters
-        ----------
-        priors
-            Weights of the values of each axis; equal if None.
-        """
+        """Return the expected error along each axis, over records placed by public priors."""
         gain = math.expm1(self.epsilon - SLACK)
         found = np.zeros(len(self.axes))
         for place, weight in _places(self.axes, _checked(self.axes, priors)):

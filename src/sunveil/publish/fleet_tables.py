@@ -257,15 +257,6 @@ def fleet_tables(
 ) -> Publication:
     """Draw the tables of a fleet; nothing is recorded.
 
-    Parameters
-    ----------
-    rows
-        The fleet: private.
-    choices
-        The public choices.
-    concentrated
-        Whether ε means ρ = ε²/2, and noise is Gaussian, as under a promise with δ.
-
     Privacy
     -------
     Neighbours replace the inferred values of one system; the size of each group is public.

@@ -213,20 +213,11 @@ class ReleaseFrame:
         unit: Unit,
         epsilon: float,
         *,
-        differenced: bool = False,
+        differenced: bool = False,  # whether the record holds differences of a register
+        # the intervals of the record, where the frame is made for longer ones too
         time_grid: TimeGrid | None = None,
     ) -> ReleaseFrame:
-        """Return the frame with choices resolved for a release; nothing is modelled again.
-
-        Parameters
-        ----------
-        unit, epsilon
-            Of the release.
-        differenced
-            Whether the record holds differences of a register.
-        time_grid
-            The intervals of the record, where the frame is made for longer ones too.
-        """
+        """Return the frame with choices resolved for a release; nothing is modelled again."""
         grid = time_grid or self.time_grid
         choices = self.choices.resolved(unit, epsilon, grid, differenced=differenced)
         found = replace(self, choices=choices)

@@ -180,40 +180,23 @@ ErrorTable = dict[str, Any]
 
 @checked
 def typical_errors(
+    # the intervals of the record: how many days there are, and how long an interval is
     time_grid: TimeGrid,
+    # the public choices, which decide the window's law and tell whether it is a net meter
     choices: Choices,
     *,
-    clear: bool,
+    clear: bool,  # whether candidates are modelled under a clear sky, or under measured weather
     protect: Unit,
     epsilon: float,
-    differenced: bool = False,
+    differenced: bool = False,  # whether the record holds differences of a register
+    # how far its clock may be off, where the label of its stamps is not declared
+    # (:attr:`Record.label_shifts <sunveil.meters.Record>`). The errors then hold for each of
+    # them. [minutes]
     shifts: tuple[float, ...] = (0.0,),
     latitude: float = 0.0,
-    table: ErrorTable | None = None,
+    table: ErrorTable | None = None,  # the table; the package's own if None
 ) -> ExpectedErrors:
-    """Return the errors to expect of a release, without looking at any record.
-
-    Parameters
-    ----------
-    time_grid
-        The intervals of the record: how many days there are, and how long an interval is.
-    choices
-        The public choices, which decide the window's law and tell whether it is a net meter.
-    clear
-        Whether candidates are modelled under a clear sky, or under measured weather.
-    protect, epsilon
-        Of the release.
-    differenced
-        Whether the record holds differences of a register.
-    shifts
-        How far its clock may be off, where the label of its stamps is not declared
-        (:attr:`Record.label_shifts <sunveil.meters.Record>`). The errors then hold for each of
-        them. [minutes]
-    latitude
-        Of the system, which says how far such a clock turns a plane. [degrees]
-    table
-        The table; the package's own if None.
-    """
+    """Return the errors to expect of a release, without looking at any record."""
     check_epsilon(epsilon)
     latitude = number("latitude", latitude, low=-90.0, high=90.0, unit="degrees")
     if not shifts:

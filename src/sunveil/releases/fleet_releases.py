@@ -61,27 +61,17 @@ class ReleaseTerms:
     @checked
     def of(
         cls,
-        unit: Unit,
+        unit: Unit,  # what each release protects, and what it costs
         epsilon: float,
         *,
+        # ``default``, ``exponential`` or ``permute-and-flip``
         mechanism: Mechanism | str = Mechanism.DEFAULT,
-        choices: Choices | None = None,
+        choices: Choices | None = None,  # the public choices; the defaults if None
+        # what the releases are charged to. Under one with a δ the default is the exponential
+        # mechanism, which costs a quarter of permute-and-flip there.
         promise: Promise | None = None,
     ) -> ReleaseTerms:
-        """Return the terms of releases.
-
-        Parameters
-        ----------
-        unit, epsilon
-            What each release protects, and what it costs.
-        mechanism
-            ``default``, ``exponential`` or ``permute-and-flip``.
-        choices
-            The public choices; the defaults if None.
-        promise
-            What the releases are charged to. Under one with a δ the default is the exponential
-            mechanism, which costs a quarter of permute-and-flip there.
-        """
+        """Return the terms of releases."""
         check_release_epsilon(epsilon)
         concentrated = promise is not None and promise.delta > 0.0
         if mechanism == Mechanism.DEFAULT and concentrated and not isinstance(unit, System):
@@ -215,7 +205,7 @@ def make_roster(fleet: Fleet, sites: Sequence[Site], on_progress: OnProgress) ->
 
 
 def _refuse_whole_records(fleet: Fleet) -> None:
-    """Refuse a fleet whose records were cleaned by rules that look at a whole record."""
+    """Refuse a fleet with records cleaned by rules that look at a whole record."""
     # With such rules one reading changes others, which the sensitivity of a score does not count.
     if fleet.cleaning is not Cleaning.EACH:
         raise ParameterError(
@@ -486,22 +476,11 @@ class SystemsToRelease:
         cls,
         fleet: Fleet,
         *,
-        workers: int | None = None,
+        workers: int | None = None,  # scores made at a time; the number of processors if None
         cache: WeatherCache | None = None,
-        on_progress: OnProgress = ignore_progress,
+        on_progress: OnProgress = ignore_progress,  # called with how many systems are looked at
     ) -> SystemsToRelease:
-        """Look through a fleet.
-
-        Parameters
-        ----------
-        fleet
-            What :func:`~sunveil.open_fleet` opened with ``cleaning="each"``.
-        workers
-            Number of scores made at a time; the number of processors if None.
-        cache
-            Where weather is kept.
-        on_progress
-            Called with how many systems have been looked at, and of how many.
+        """Look through a fleet that was opened with ``cleaning="each"``.
 
         Privacy
         -------
@@ -593,15 +572,6 @@ def release_systems(
     """Release every system once, in an order that says nothing about them.
 
     Nothing is recorded: each call is a release of its own, and releases of one system add up.
-
-    Parameters
-    ----------
-    systems
-        The systems, of files or in memory.
-    terms
-        What is asked of every system.
-    on_progress
-        Called with the numbers of systems drawn and of all systems.
 
     Privacy
     -------

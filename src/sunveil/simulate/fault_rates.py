@@ -82,7 +82,7 @@ class FaultRates:
     negative: float = _rate(0.03, "share of systems that read below zero by day for 3 to 40 days")
     stuck: float = _rate(0.03, "share of systems that repeat one reading for up to 10 days")
     wrong_scale: float = _rate(0.01, "share of systems that have a month in a wrong scale")
-    sentinels: float = _rate(0.05, "share of systems whose missing readings are -999 or -9999")
+    sentinels: float = _rate(0.05, "share of systems that write -999 or -9999 for missing readings")
 
     def __post_init__(self) -> None:
         check_fields(self)
@@ -314,18 +314,7 @@ MOST_SYSTEMS = 100_000_000
 
 @checked
 def draw_systems(n: int, *, seed: int, loss_spread: float = 0.0) -> list[SystemTruth]:
-    """Return systems drawn like a real fleet, one fixed plane each.
-
-    Parameters
-    ----------
-    n
-        How many.
-    seed
-        The same seed gives the same systems.
-    loss_spread
-        Standard deviation of the system losses about the nominal ones of
-        :class:`~sunveil.site.Losses`, on which nameplate capacity is defined; 0 for none.
-    """
+    """Return systems drawn like a real fleet, one fixed plane each."""
     whole("n", n, low=1, high=MOST_SYSTEMS)
     whole("seed", seed, low=0, high=HIGHEST_SEED)
     number("loss_spread", loss_spread, low=0.0, high=1.0)

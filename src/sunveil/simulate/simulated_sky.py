@@ -354,30 +354,14 @@ def simulate_sky(
     year: int,
     *,
     seed: int,
-    step_minutes: int = 5,
+    step_minutes: int = 5,  # spacing of the true sky; must divide an hour. [minutes]
+    # spacing of the satellite's snapshots; must divide an hour. [minutes]
     satellite_minutes: int = 30,
-    errors: SatelliteErrors | None = None,
+    errors: SatelliteErrors | None = None,  # how wrong the satellite is. Default: the usual errors.
+    # fraction of days that are clear. Default: drawn between 0.25 and 0.75.
     clear_days: float | None = None,
 ) -> SimulatedSky:
-    """Return a year of sky over a site, true and as seen from space.
-
-    Parameters
-    ----------
-    site
-        Where.
-    year
-        Calendar year, in UTC.
-    seed
-        The same seed gives the same sky.
-    step_minutes
-        Spacing of the true sky; must divide an hour. [minutes]
-    satellite_minutes
-        Spacing of the satellite's snapshots; must divide an hour. [minutes]
-    errors
-        How wrong the satellite is. Default: the usual errors.
-    clear_days
-        Fraction of days that are clear. Default: drawn between 0.25 and 0.75.
-    """
+    """Return a year of sky over a site, true and as seen from space."""
     if satellite_minutes < 1 or 60 % satellite_minutes:
         raise ParameterError(f"satellite_minutes must divide an hour, not {satellite_minutes}")
     sky = simulate_true_sky(site, year, seed=seed, step_minutes=step_minutes, clear_days=clear_days)

@@ -31,39 +31,21 @@ Horizon = Callable[[Array], Array]
 @checked
 def simulate_power(
     truth: SystemTruth,
-    sky: SimulatedSky,
+    sky: SimulatedSky,  # the sky over it; only ``sky.true`` makes power
     *,
     seed: int,
+    # interval of the meter, a multiple of the sky's step that divides an hour. [minutes]
     step_minutes: int = 60,
-    noise: float = 0.02,
-    horizon: Horizon | None = None,
-    degradation: float = 0.0,
+    noise: float = 0.02,  # standard deviation of the relative error of each reading
+    horizon: Horizon | None = None,  # what hides the sun's beam and the bright sky around it
+    degradation: float = 0.0,  # loss of DC power through the year, as a fraction
+    # loss of DC power by each dry day, as a fraction; a dull day washes all of it off
     soiling: float = 0.0,
+    # share of DC power that is left on each local day of the sky, for whatever reason. Default:
+    # all of it.
     kept: Array | None = None,
 ) -> pd.Series:
     """Return the readings of a system's meter [kW].
-
-    Parameters
-    ----------
-    truth
-        The system.
-    sky
-        The sky over it; only ``sky.true`` makes power.
-    seed
-        Of the noise.
-    step_minutes
-        Interval of the meter, a multiple of the sky's step that divides an hour. [minutes]
-    noise
-        Standard deviation of the relative error of each reading.
-    horizon
-        What hides the sun's beam and the bright sky around it.
-    degradation
-        Loss of DC power through the year, as a fraction.
-    soiling
-        Loss of DC power by each dry day, as a fraction; a dull day washes all of it off.
-    kept
-        Share of DC power that is left on each local day of the sky, for whatever reason.
-        Default: all of it.
 
     Returns
     -------

@@ -514,17 +514,6 @@ def write_fleet(
 ) -> Generator[int, None, None]:
     """Write a fleet to a folder, whole or not at all, and yield after each part.
 
-    Parameters
-    ----------
-    folder
-        Where; made if need be. One that holds anything is refused.
-    spec
-        What the fleet is: its cells, its year, its meters.
-    replace
-        Whether to replace a simulated fleet that is already there.
-    workers
-        How many threads. Default: one for each core.
-
     Yields
     ------
     int
