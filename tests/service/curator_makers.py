@@ -17,6 +17,9 @@ import pyarrow.parquet as pq
 from service_makers import Running, csrf, post, wait_for
 
 from plot_makers import pair_of, tracker_of
+from sunveil.estimates.inference_options import InferOptions
+from sunveil.fleet.run_plan import run_settings
+from sunveil.meters import MeterOptions
 from sunveil.service.curator.inference import job_id, jobs_of
 from sunveil.service.store.datasets import Served, add_served, find_served
 from sunveil.simulate import simulate_fleet
@@ -44,6 +47,8 @@ def write_results(folder: Path, systems: int = 120, *, refused: int = 3, seed: i
     if reasons:
         write_rows(folder / "refused.parquet", reasons)
     (folder / "summary.json").write_text(json.dumps({"systems": systems}))
+    settings = run_settings(MeterOptions(), InferOptions())
+    (folder / "run.json").write_text(json.dumps({"settings": settings}))
     return folder
 
 

@@ -193,7 +193,9 @@ def post(client: httpx.Client, path: str, *, page: str | None = None, **fields: 
 def ask_confirmed(browser: httpx.Client, path: str, **fields: str) -> int:
     """Ask a question on its page, confirm it, and return the status of the answer."""
     shown = browser.get(f"{path}/confirm", params=fields).text
-    found = re.findall(r'<input type="hidden" name="(\w+)" value="([^"]*)">', shown)
+    found = re.findall(
+        r'<input type="(?:hidden|checkbox)"[^>]*? name="(\w+)" value="([^"]*)"', shown
+    )
     return browser.post(path, data={name: unescape(text) for name, text in found}).status_code
 
 

@@ -199,8 +199,21 @@ def test_the_pages_show_every_kind_and_refuse_what_is_none(served):
 def confirmation(page, query="epsilon=0.5"):
     text = page.get(f"/analyst/datasets/roofs/ask/totals/confirm?{query}").text
     form = text[text.index('id="confirm"') :]
-    found = re.findall(r'name="(csrf|question|digest|key)" value="([^"]*)"', form)
-    return {name: html.unescape(value) for name, value in found[:4]}
+    found = re.findall(r'name="(csrf|question|digest|key|noise)" value="([^"]*)"', form)
+    return {name: html.unescape(value) for name, value in found}
+
+
+def test_an_answer_that_is_only_noise_is_not_asked_without_a_tick(served):
+    page, path = served.analyst(), "/analyst/datasets/roofs/ask/totals"
+    form = confirmation(page, "epsilon=0.01")
+    assert form["noise"] == "yes"
+    for changes in ({"noise": ""}, {"noise": "no"}):
+        answer = page.post(path, data={**form, **changes})
+        assert answer.status_code == 422
+        assert "Tick the box to ask all the same" in answer.text
+    assert served.service.ledger.dataset("roofs").spent == 0.0
+    assert page.post(path, data=form).status_code == 303
+    assert served.service.ledger.dataset("roofs").spent == 0.01
 
 
 def test_a_confirmation_of_anything_else_than_was_shown_spends_nothing(served):

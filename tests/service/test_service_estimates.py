@@ -30,14 +30,11 @@ from sunveil.errors import ParameterError, SourceError
 from sunveil.estimates.inference_options import InferOptions
 from sunveil.fleet.run_plan import run_settings
 from sunveil.meters import MeterOptions
-from sunveil.service.curator import figures
+from sunveil.service.curator import figures, system_fit
 from sunveil.service.curator.results import EstimateFilter, FleetResults, csv_lines
-from sunveil.service.curator.system_fit import fit_days, row_findings
 from sunveil.service.store.datasets import Served
 from sunveil.site import Plane
 
-DAYS = (figures.DayCurve("1 May", (11.0, 12.0), (1.25, 2.0), (1.1, 1.9)),
-        figures.DayCurve("1 May", (12.0,), (2.0,), (1.9,), ((1.0,), (0.9,))))  # fmt: skip
 PLACES = {"azimuth": [90.0, 180.0], "qualities": ["good", None], "labels": ["a", "b"]}
 NOWHERE = {"azimuth": [], "qualities": [], "labels": []}
 
@@ -80,20 +77,19 @@ def test_planes_and_trackers_are_shown_in_the_list_and_on_their_pages(with_plane
     assert "axis 178.0° ±55.0°" in text_of(client.get(f"{PAGE}/systems?text=farm"))
     assert client.get(f"{PAGE}/estimates").status_code == 200
     ridge = text_of(client.get(f"{PAGE}/system?system_id=ridge"))
-    assert "40% 271.0° (266 to 276) 30.0° (27 to 33) 2 kW (1.84 to 2.16)" in ridge
-    assert "Each plane is within 3.0° of the true one" in ridge
+    assert "Azimuth 271.0° (266° to 276°) Tilt 30.0° (27° to 33°) 2.00 kW (1.84 to 2.16)" in ridge
     farm = text_of(client.get(f"{PAGE}/system?system_id=farm"))
-    assert "Axis of the tracker 178.0° Backtracking, ground covered 38%" in farm
-    assert "Turns as far as, 90% interval 45° to 60°" in farm
-    assert "The axis is within" in farm
+    assert "Single-axis tracker Axis 178.0°" in farm
+    assert "Turns ±55° (45° to 60°)" in farm
+    assert "Rows cover 38% of the ground" in farm
 
 
 ROW = estimate_of(Plane(200.0, 30.0), plane_error_degrees=2.0).to_row()
 
 
 @pytest.mark.parametrize("layout", ["a csv on a local clock", "parquet in long form", "lists"])
-def test_the_fit_of_a_system_is_computed_from_its_readings(
-    shared, clear_power, golden_site, layout
+def test_the_report_of_a_system_is_made_from_its_readings(
+    shared, clear_power, golden_site, layout, monkeypatch
 ):
     name = f"fit-{layout.split()[0]}"
     folder = shared.service.settings.datasets / name
@@ -108,23 +104,27 @@ def test_the_fit_of_a_system_is_computed_from_its_readings(
     write_meters(folder / "meters", clear_power(200.0, 30.0, dc_capacity_kw=5.0), layout)
     extra = {"systems_table": "systems.csv", "options": {"label": "start"}}
     made = Served(name, "Roofs", name, meters="meters", extra=extra)
-    days = fit_days(shared.service, made, {**ROW, "system_id": "mine"})
-    assert len(days) == 4
-    for day in days:
-        measured, modelled = np.array(day.measured), np.array(day.modelled)
-        assert len(measured) >= 8
-        assert np.abs(measured - modelled).max() < 0.15 * measured.max()
+    drawn = []
+    monkeypatch.setattr(
+        "sunveil.plots.html_report.draw_clear_days",
+        lambda data, axes: drawn.append((data.power, data.modelled)),
+    )
+
+    def report(**more):
+        estimate = system_fit.estimate_of(shared.service, made, {**ROW, **more})
+        return system_fit.system_report(shared.service, made, estimate)
+
     year = {"first": "2019-01-01", "surface_azimuth": 201.0, "surface_tilt": 29.0}
     seen = {"skyline": [0.0] * 29 + [10.0], "years": [{**year, "dc_capacity_kw": 5.0}]}
-    row = {**ROW, "system_id": "mine", **seen, "clear_hours": 900.0}
-    assert row_findings(shared.service, made, row) == [
-        ("Quality", "good: the plane is known to within 2 degrees"),
-        ("Clear days", "Based on 900 hours of clear days."),
-        ("By year", "2019: 201.0°, 29.0°, 5 kW"),
-        ("Skyline", "The sun is hidden below 10° in the north (348 to 360°)."),
-    ]
+    found = report(system_id="mine", **seen, clear_hours=900.0)
+    ((measured, modelled),) = drawn
+    assert len(measured) >= 300
+    assert np.median(np.abs(measured - modelled)) < 0.15 * measured.max()
+    assert "Based on 900 hours of clear days." in found["facts"]
+    assert "The sun is hidden below 10° in the north (348 to 360°)." in found["facts"]
+    assert None not in (found["years"], found["skyline"])
     with pytest.raises(SourceError, match="not there any more"):
-        fit_days(shared.service, made, {**ROW, "system_id": "other"})
+        report(system_id="other")
 
 
 def test_planes_count_by_their_shares_and_trackers_do_not_face_anywhere(tmp_path):
@@ -152,7 +152,6 @@ def test_planes_count_by_their_shares_and_trackers_do_not_face_anywhere(tmp_path
         figures.plane_map([90.0], [20.0], names=["a"]),
         figures.rose([0] * 15 + [3]),
         figures.bars([0.0, 1.0, 2.0], [4, 5], title="Tilt", unit="°"),
-        *(figures.day_curve(day, top=2.5) for day in DAYS),
         figures.error_figure(
             [figures.ErrorCurve("a", (0.1, 1.0), (9.0, 1.0))], unit="Error [°]", marked=0.5
         ),
@@ -164,7 +163,6 @@ def test_planes_count_by_their_shares_and_trackers_do_not_face_anywhere(tmp_path
 def test_a_figure_is_one_that_plotly_understands(made):
     assert len(go.Figure(made).data) >= 1
     json.dumps(made, allow_nan=False)
-    assert "1.25" not in repr(DAYS)  # readings are hidden
 
 
 def test_labels_of_an_axis_of_errors_do_not_stand_in_one_anothers_way():

@@ -447,7 +447,7 @@ def render_report(cases: Sequence[Case], *, title: str, cache: WeatherCache | No
         errors=_draw_errors(cases),
         light=_draw_light(site, cases, cache=cache),
         place=place_name(site),
-        shown=[_draw_case(case, cache=cache) for case in worth_drawing(cases)],
+        shown=[draw_case(case, cache=cache) for case in worth_drawing(cases)],
         near_flat=NEAR_FLAT,
         good_within=GOOD_WITHIN,
         fair_within=FAIR_WITHIN,
@@ -509,7 +509,8 @@ def _draw_light(
     return (*drawings, embedded(figure, words))
 
 
-def _draw_case(case: Case, *, cache: WeatherCache | None) -> dict[str, Any]:
+def draw_case(case: Case, *, cache: WeatherCache | None) -> dict[str, Any]:
+    """Return what ``system.html.j2`` shows of a system."""
     estimate, name = case.estimate, case.estimate.system_id
     skies = SiteSkies.under(case.weather, cache=cache)
     data = seen_readings(case.record, skies, estimate)

@@ -38,11 +38,6 @@ def limited_as(request: Request) -> str:
     return limit_key(client_address(request))
 
 
-def came_directly(request: Request) -> bool:
-    """Return whether a request came through no proxy."""
-    return not any(name in request.headers for name in PROXY_SIGNS)
-
-
 @dataclass(frozen=True, slots=True)
 class Identity:
     """Who is asking."""

@@ -242,16 +242,6 @@ def unavailable_problem(error: LedgerUnavailable | OSError) -> Problem:
     )
 
 
-def is_full(error: Exception) -> bool:
-    """Return whether an error says that a disk is full or may not be written."""
-    return isinstance(error, OSError) and error.errno in NOT_WRITABLE
-
-
-def wants_json(request: Request) -> bool:
-    """Return whether a request is a program's."""
-    return request.url.path.startswith(API)
-
-
 def as_problem(error: Exception) -> Problem:
     """Return the problem of an error that the framework raised."""
     if isinstance(error, Problem):

@@ -30,9 +30,9 @@ from sunveil.service.authentication import (
     token_of,
 )
 from sunveil.service.context import (
+    NOT_WRITABLE,
     Problem,
     internal_problem,
-    is_full,
     service_of,
     unavailable_problem,
 )
@@ -91,7 +91,7 @@ class GuardedRoute(APIRoute):
             except SunveilError as error:
                 raise self.problem_for(error) from None
             except Exception as error:
-                if isinstance(error, OSError) and is_full(error):
+                if isinstance(error, OSError) and error.errno in NOT_WRITABLE:
                     raise unavailable_problem(error) from None
                 raise internal_problem(error) from error
             return response
@@ -251,11 +251,16 @@ def to_login(request: Request, side: str) -> Response:
 
 async def check_form(request: Request, identity: Identity) -> None:
     """Refuse a form that does not come from a page that this browser was given."""
-    site = request.headers.get("sec-fetch-site", "same-origin")
     given = request.headers.get("x-csrf-token", "")
     kind = request.headers.get("content-type", "").partition(";")[0].strip().lower()
     if not given and kind in FORMS:
         given = str((await request.form()).get("csrf", ""))
+    check_token(request, identity, given)
+
+
+def check_token(request: Request, identity: Identity, given: str) -> None:
+    """Refuse the token of a form that was given to another browser, or a form from elsewhere."""
+    site = request.headers.get("sec-fetch-site", "same-origin")
     if site not in ("same-origin", "none") or not same_secret(given, identity.csrf):
         raise Problem(403, "This form is out of date. Load the page again and resubmit.")
 
@@ -273,30 +278,30 @@ def public_router(prefix: str = "") -> APIRouter:
 
 def probe_router() -> APIRouter:
     """Return a router of what watches over the service ask."""
-    return _router(ProbeRoute, "")
+    return _router(ProbeRoute)
 
 
-def analyst_router(prefix: str = "/analyst") -> APIRouter:
+def analyst_router() -> APIRouter:
     """Return a router of pages for analysts who have logged in."""
-    return _router(AnalystPage, prefix)
+    return _router(AnalystPage, "/analyst")
 
 
-def api_router(prefix: str = "/api/v1") -> APIRouter:
+def api_router() -> APIRouter:
     """Return a router of the JSON API, for analysts' tokens."""
-    return APIRouter(prefix=prefix, route_class=AnalystApi, redirect_slashes=False)
+    return APIRouter(prefix="/api/v1", route_class=AnalystApi, redirect_slashes=False)
 
 
-def curator_router(prefix: str = "/curator") -> APIRouter:
+def curator_router() -> APIRouter:
     """Return a router of pages for curators who have logged in."""
-    return _router(CuratorPage, prefix)
+    return _router(CuratorPage, "/curator")
 
 
-def console_router(prefix: str = "/curator") -> APIRouter:
+def console_router() -> APIRouter:
     """Return a router of pages for curators and auditors who have signed in."""
-    return _router(ConsolePage, prefix)
+    return _router(ConsolePage, "/curator")
 
 
-def _router(kind: type[GuardedRoute], prefix: str) -> APIRouter:
+def _router(kind: type[GuardedRoute], prefix: str = "") -> APIRouter:
     return APIRouter(
         prefix=prefix,
         route_class=kind,

@@ -22,7 +22,7 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from sunveil.errors import SunveilError, debugging
 from sunveil.ledger.ledger_database import entries
-from sunveil.service.authentication import came_directly, client_address
+from sunveil.service.authentication import PROXY_SIGNS, client_address
 from sunveil.service.background_jobs import BackgroundJobs
 from sunveil.service.context import Problem, Service, service_of
 from sunveil.service.guarded_routes import probe_router, public_router
@@ -244,7 +244,7 @@ def metrics(request: Request) -> Response:
     """Return counts for Prometheus, to the addresses that may have them."""
     service, address = service_of(request), parse_address(client_address(request))
     allowed = address is not None and is_within(address, service.settings.metrics_from)
-    if not allowed or not came_directly(request):
+    if not allowed or any(name in request.headers for name in PROXY_SIGNS):
         raise Problem(404, "There is nothing here; check the address.")
     text = generate_latest(service.metrics.of_all_workers())
     text += generate_latest(StateCollector(service))

@@ -24,7 +24,7 @@ from starlette.responses import HTMLResponse, JSONResponse, RedirectResponse, Re
 from sunveil._extras import require_extras
 from sunveil.ledger.ledger_database import is_url
 from sunveil.service.authentication import Identity, guest_of, set_cookie
-from sunveil.service.context import MEDIA_TYPE, Problem, as_problem, service_of, wants_json
+from sunveil.service.context import API, MEDIA_TYPE, Problem, as_problem, service_of
 from sunveil.service.guarded_routes import public_router
 from sunveil.service.promise_text import promise_line
 from sunveil.service.settings import GUEST, ServiceSettings, home_of, side_of
@@ -156,6 +156,7 @@ def count_of(number: int, thing: str, plural: str = "") -> str:
 
 
 TEMPLATES = Path(__file__).parent / "templates"
+REPORTS = Path(__file__).parents[1] / "plots" / "templates"  # sections of the library's reports
 NOTICE_KINDS = ("good", "bad", "note")
 
 # Characters that could end a script element, or that some parsers take for line ends.
@@ -172,7 +173,7 @@ _ESCAPES = {
 def environment() -> jinja2.Environment:
     """Return the environment of all pages; everything in them is escaped."""
     made = jinja2.Environment(
-        loader=jinja2.FileSystemLoader(TEMPLATES),
+        loader=jinja2.FileSystemLoader([TEMPLATES, REPORTS]),
         autoescape=True,
         undefined=jinja2.StrictUndefined,
         trim_blocks=True,
@@ -258,7 +259,7 @@ async def problem_response(request: Request, error: Exception) -> Response:
     """Return the response of a problem: JSON to programs, a page to people."""
     problem = as_problem(error)
     problem.detail = without_server_paths(problem.detail, service_of(request).settings)
-    if wants_json(request):
+    if request.url.path.startswith(API):
         return JSONResponse(
             problem.to_dict(),
             status_code=problem.status_code,

@@ -97,14 +97,17 @@ def find_below(data: Path, name: str) -> Path:
     return Path(found)
 
 
-def list_below(data: Path, *, most: int = 200) -> list[str]:
+MOST_LISTED = 200
+
+
+def list_below(data: Path) -> list[str]:
     """Return the folders and tables right below the data folder, to choose from."""
     names = []
     for entry in sorted(os.scandir(data), key=lambda each: each.name):
         table = entry.name.lower().endswith(ENDINGS)
         if not entry.name.startswith(".") and (entry.is_dir() or table):
             names.append(entry.name)
-    return names[:most]
+    return names[:MOST_LISTED]
 
 
 # Tables of systems are among these.

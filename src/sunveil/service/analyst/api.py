@@ -31,6 +31,7 @@ from sunveil.service.analyst.releases import (
     ReleaseBody,
     ReleasesBody,
     SharedDataset,
+    SuggestionBody,
     SuggestionsBody,
     cached_release,
     list_releases,
@@ -39,7 +40,6 @@ from sunveil.service.analyst.releases import (
     release_of,
     shared_dataset,
     shared_datasets,
-    suggestion_body,
 )
 from sunveil.service.authentication import check_rate
 from sunveil.service.context import service_of
@@ -172,6 +172,7 @@ def _release_response(
 
 def _dataset_body(found: SharedDataset) -> DatasetBody:
     promise, share = found.promised.promise, found.share
+    stated = promise.to_dict()
     return DatasetBody(
         name=found.name,
         title=found.served.title,
@@ -181,7 +182,10 @@ def _dataset_body(found: SharedDataset) -> DatasetBody:
         edition=found.served.edition,
         groups=found.served.keys,
         kinds=list(found.served.kinds),
-        promise=PromiseBody(statement=str(promise), **_promise_fields(promise.to_dict())),
+        promise=PromiseBody(
+            statement=str(promise),
+            **{key: stated[key] for key in ("unit", "epsilon", "delta", "measure")},
+        ),
         budget=BudgetBody(
             total=found.promised.total,
             spent=found.promised.spent,
@@ -189,10 +193,6 @@ def _dataset_body(found: SharedDataset) -> DatasetBody:
         ),
         share=BudgetBody(total=share.share, spent=share.spent, remaining=share.remaining),
     )
-
-
-def _promise_fields(fields: dict[str, Any]) -> dict[str, Any]:
-    return {name: fields[name] for name in ("unit", "epsilon", "delta", "measure")}
 
 
 reading_router = api_router()
@@ -248,7 +248,9 @@ async def suggestions(request: Request, dataset: Name) -> SuggestionsBody:
     check_rate(service.limits.asks.take(who))
     found = await run_in_threadpool(shared_dataset, service, who, dataset)
     made = await run_in_threadpool(first_questions, service, who, found)
-    return SuggestionsBody(suggestions=[suggestion_body(each) for each in made])
+    return SuggestionsBody(
+        suggestions=[SuggestionBody(question=each.question, verdict=each.verdict) for each in made]
+    )
 
 
 description_router = public_router("/api/v1")

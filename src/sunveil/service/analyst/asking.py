@@ -354,12 +354,13 @@ def text_of(question: Question) -> str:
     return canonical(question.model_dump(mode="json"))
 
 
-def digest_of(dataset: str, edition: str, question: Question) -> str:
+def digest_of(dataset: str, edition: str, question: Question, *, noisy: bool) -> str:
     """Return the digest that binds a confirmation to one question and version of a dataset.
 
-    What a question costs follows from it and from the promise, which never changes.
+    What a question costs follows from it and from the promise, which never changes. Of an answer
+    that is only noise, it was shown to be ``noisy``.
     """
-    text = json.dumps([dataset, edition, text_of(question)])
+    text = json.dumps([dataset, edition, text_of(question), noisy])
     return hashlib.sha256(text.encode()).hexdigest()
 
 

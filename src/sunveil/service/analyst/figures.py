@@ -213,21 +213,6 @@ def _heat(
     }
 
 
-def draw_tilts(table: Table) -> list[CaptionedFigure]:
-    """Return systems by band of tilt as bars."""
-    return _bars(table, "tilt_band", "tilt [degrees]", "Systems by tilt")
-
-
-def draw_capacities(table: Table) -> list[CaptionedFigure]:
-    """Return systems by class of capacity as bars."""
-    return _bars(table, "capacity_class", "DC capacity [kW]", "Systems by capacity")
-
-
-def draw_mounts(table: Table) -> list[CaptionedFigure]:
-    """Return systems by mounting as bars."""
-    return _bars(table, "mount", "mounting", "Systems by mounting")
-
-
 def _bars(table: Table, label: str, title: str, caption: str) -> list[CaptionedFigure]:
     """Return the systems in each bin as bars: groups side by side, or a panel for each group."""
     parts = grouped(table, label)
@@ -396,9 +381,11 @@ def draw_systems(table: Table) -> list[CaptionedFigure]:
 _DRAW: dict[str, Callable[[Table], list[CaptionedFigure]]] = {
     "sectors": draw_sectors,
     "planes": draw_planes,
-    "tilts": draw_tilts,
-    "capacities": draw_capacities,
-    "mounts": draw_mounts,
+    "tilts": lambda table: _bars(table, "tilt_band", "tilt [degrees]", "Systems by tilt"),
+    "capacities": lambda table: _bars(
+        table, "capacity_class", "DC capacity [kW]", "Systems by capacity"
+    ),
+    "mounts": lambda table: _bars(table, "mount", "mounting", "Systems by mounting"),
     "totals": draw_totals,
     "quantiles": draw_quantiles,
     "synthetic-systems": draw_systems,

@@ -12,7 +12,7 @@ from starlette.concurrency import run_in_threadpool
 from starlette.requests import Request
 from starlette.responses import Response
 
-from sunveil.publication.published_tables import RULES
+from sunveil.publication.published_tables import RULES, ErrorVerdict
 from sunveil.service.analyst.asking import (
     ABOUT,
     EMPTY,
@@ -69,6 +69,9 @@ from sunveil.service.questions import (
     ReleaseFile,
     answer_title,
 )
+
+CHANGED = "The dataset has changed since you saw the cost. Check it and confirm again."
+NOT_TICKED = "The answer is only noise, at least in part. Tick the box to ask all the same."
 
 router = analyst_router()
 
@@ -166,7 +169,8 @@ async def ask(request: Request, name: Name, kind: str) -> Response:
     """Ask what was confirmed, and go to the release; or show the confirmation with what is wrong.
 
     The form carries the question itself and a digest of what was shown, so that nothing else than
-    that is charged; and an idempotency key, so that it is charged once however often it is sent.
+    that is charged, and nothing that is only noise without a tick; and an idempotency key, so that
+    it is charged once however often it is sent.
     """
     found = await _dataset(request, name, kind)
     form = await request.form()
@@ -174,11 +178,13 @@ async def ask(request: Request, name: Name, kind: str) -> Response:
     shown, key = str(form.get("digest", "")), str(form.get("key", ""))
     if not (8 <= len(key) <= 64 and key.isascii() and key.isalnum()):
         raise broken_form()
-    if not same_secret(shown, digest_of(name, found.served.edition, question)):
-        changed = Problem(
-            422, "The dataset has changed since you saw the cost. Check it and confirm again."
-        )
-        return await _confirmation(request, found, question, problem=changed)
+    plain, noisy = (
+        same_secret(shown, digest_of(name, found.served.edition, question, noisy=each))
+        for each in (False, True)
+    )
+    if not plain and (not noisy or form.get("noise") != "yes"):
+        text = NOT_TICKED if noisy else CHANGED
+        return await _confirmation(request, found, question, problem=Problem(422, text))
     try:
         return await _put(request, name, question, key=key)
     except Problem as error:
@@ -208,6 +214,8 @@ async def _confirmation(
     """Return the page that shows a question, its cost and its errors, and asks to confirm."""
     kind = question.kind
     values = await _planned(request, found, kind, fields_of(question), question=question)
+    plan = values["plan"]
+    noisy = bool(plan) and not plan["kept"] and plan["verdict"] is ErrorVerdict.NOISE
     if problem is not None:
         values["refused"] = problem.detail
     return await run_in_threadpool(
@@ -221,7 +229,8 @@ async def _confirmation(
             title=answer_title(question),
             words=question_words(question),
             question=text_of(question),
-            digest=digest_of(found.name, found.served.edition, question),
+            noisy=noisy,
+            digest=digest_of(found.name, found.served.edition, question, noisy=noisy),
             query=form_query(question),
             key=secrets.token_hex(16),
             **values,
@@ -298,11 +307,6 @@ async def send_bundle(request: Request, cached: CachedRelease) -> Response:
     return _attached(packed, f"{folder}.zip", "application/zip")
 
 
-def send_json(cached: CachedRelease) -> Response:
-    """Return the response with a release as the API has it, as a file."""
-    return _attached(cached.text, f"{cached.row.id[:8]}-release.json", "application/json")
-
-
 async def _file(request: Request, release: str, name: str) -> ReleaseFile:
     broker = service_of(request).broker
     found = broker.file_at_hand(release, name)
@@ -372,7 +376,8 @@ def _page(request: Request, found: CachedRelease) -> Response:
 @releases_router.get("/releases/{release}/release.json")
 async def release_json(request: Request, release: Id) -> Response:
     """Send a release as the API has it."""
-    return send_json(await cached_release(request, release))
+    cached = await cached_release(request, release)
+    return _attached(cached.text, f"{cached.row.id[:8]}-release.json", "application/json")
 
 
 @releases_router.get("/releases/{release}/release.zip")

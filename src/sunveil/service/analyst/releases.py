@@ -22,7 +22,7 @@ from sunveil.ledger.statements import AnalystShare, shares_of_analyst
 from sunveil.publication.published_tables import ErrorVerdict
 from sunveil.service.context import MEDIA_TYPE, Problem, Service, service_of
 from sunveil.service.page_rendering import identity_of
-from sunveil.service.questions import Question, QuestionPlan, Suggestion
+from sunveil.service.questions import Question, QuestionPlan
 from sunveil.service.store.database import ReleaseRow, Served, Transaction
 from sunveil.service.store.datasets import (
     READY,
@@ -323,11 +323,6 @@ def plan_answer(plan: QuestionPlan, *, measure: str, budget: float, share: float
             for each in plan.advice
         ],
     }
-
-
-def suggestion_body(found: Suggestion) -> SuggestionBody:
-    """Return a first question as the API sends it."""
-    return SuggestionBody(question=found.question, verdict=found.verdict)
 
 
 RELEASES_IN_MEMORY = 256 * 1024 * 1024  # [bytes]

@@ -40,10 +40,9 @@ from sunveil.service.curator.inference import (
     results_of,
     start_inference,
 )
-from sunveil.service.guarded_routes import CuratorPage, curator_router, takes_uploads
+from sunveil.service.guarded_routes import CuratorPage, check_token, curator_router, takes_uploads
 from sunveil.service.limited_process import run_guarded
 from sunveil.service.page_rendering import count_of, identity_of, redirect, render
-from sunveil.service.passwords_and_tokens import same_secret
 from sunveil.service.settings import MEGABYTE, UploadLimits, size_text
 from sunveil.service.store.database import NAME, Served
 from sunveil.service.store.datasets import (
@@ -569,7 +568,7 @@ async def take_upload(
         check_token(request, identity, fields.get("csrf", ""))
         seen.update(fields)
 
-    home = service.settings.datasets
+    home, length = service.settings.datasets, request.headers.get("content-length", "")
     token = ""
     try:
         with Staging(home).open() as staging:
@@ -581,7 +580,7 @@ async def take_upload(
                 into=files,
                 limits=upload_limits(service),
                 check=check,
-                announced=_announced(request),
+                announced=int(length) if length.isdecimal() else None,
             )
             fields = received.fields
             before = kept_of(request, fields.get("kept", "")) if fields.get("use_kept") else None
@@ -630,13 +629,6 @@ def add_folder_form(request: Request, given: Annotated[FolderForm, Form()]) -> R
     return _added(request, made)
 
 
-def check_token(request: Request, identity: Identity, given: str) -> None:
-    """Refuse a form that does not come from a page that this browser was given."""
-    site = request.headers.get("sec-fetch-site", "same-origin")
-    if site not in ("same-origin", "none") or not same_secret(given, identity.csrf):
-        raise Problem(403, "This form is out of date. Load the page again and resubmit.")
-
-
 def _page(
     request: Request,
     fields: dict[str, str],
@@ -660,11 +652,6 @@ def _page(
         "kept_size": "" if kept is None else size_text(kept.size),
     }
     return render(request, "curator/add.html", status=status, **values)
-
-
-def _announced(request: Request) -> int | None:
-    length = request.headers.get("content-length", "")
-    return int(length) if length.isdecimal() else None
 
 
 def cached_systems(table: Path, options: MeterOptions | None = None) -> SystemTable:

@@ -12,9 +12,8 @@ from starlette.requests import Request
 from starlette.responses import Response, StreamingResponse
 
 from sunveil.errors import ParameterError, SunveilError
-from sunveil.estimates.planes_and_intervals import SEASONS
-from sunveil.service.context import Problem, service_of
-from sunveil.service.curator.figures import DayCurve, bars, day_curve, plane_map, rose, system_map
+from sunveil.service.context import Problem, Service, service_of
+from sunveil.service.curator.figures import bars, plane_map, rose, system_map
 from sunveil.service.curator.inference import dataset_view, parse_number, results_of
 from sunveil.service.curator.results import (
     CAPACITY_EDGES_KW,
@@ -29,22 +28,11 @@ from sunveil.service.curator.results import (
 )
 from sunveil.service.guarded_routes import curator_router
 from sunveil.service.page_rendering import render
+from sunveil.service.store.database import Served
 
 router = curator_router()
 QueryText = Annotated[str, Query(max_length=200)]
 COLOURS = (("azimuth", "where they face"), ("quality", "quality of the estimate"))
-
-TRACKER = (
-    ("axis_azimuth", "Axis", "°"),
-    ("max_angle", "Turns as far as", "°"),
-    ("gcr", "Ground coverage ratio", ""),
-)
-
-INTERVALS = (
-    ("surface_azimuth", "Azimuth", "°"),
-    ("surface_tilt", "Tilt", "°"),
-    ("dc_capacity_kw", "DC capacity", " kW"),
-)
 
 
 @router.get("/datasets/{name}/estimates")
@@ -84,33 +72,31 @@ def fleet_map(request: Request, name: str, colour: QueryText = "azimuth") -> Res
 
 @router.get("/datasets/{name}/system")
 def system(request: Request, name: str, system_id: QueryText = "") -> Response:
-    """Show a system with its fit, computed from its readings."""
+    """Show the report of a system, made from its readings."""
     values, results = results_or_404(request, name)
     row = results.find_system(system_id)
     reason = results.why_refused(system_id) if row is None else None
     if row is None and reason is None:
         raise Problem(404, "There is no such system in this dataset; look in the list.")
-    findings: list[tuple[str, str]] = []
-    days: list[dict[str, Any]] = []
-    problem = ""
+    values |= {"system_id": system_id, "row": row, "reason": reason, "meanings": meanings()}
     if row is not None:
-        try:
-            findings = _findings(request, values, row)
-            days = _days(request, values, row)
-        except SunveilError as error:
-            problem = str(error)
-    values |= {
-        "system_id": system_id,
-        "row": row,
-        "reason": reason,
-        "days": days,
-        "problem": problem,
-        "intervals": [] if row is None else _intervals(row),
-        "findings": findings,
-        "seasons": SEASONS,
-        "meanings": meanings(),
-    }
+        values |= _report(service_of(request), values["dataset"], row)
     return render(request, "curator/system.html", **values)
+
+
+def _report(service: Service, served: Served, row: dict[str, Any]) -> dict[str, Any]:
+    """Return the report of a system, or its values alone and what is wrong with its readings."""
+    from sunveil.plots.html_report import headlines
+    from sunveil.service.curator.system_fit import estimate_of, system_report
+
+    found: dict[str, Any] = {"one": None, "headlines": [], "problem": ""}
+    try:
+        estimate = estimate_of(service, served, row)
+        found["headlines"] = headlines(estimate)
+        found["one"] = system_report(service, served, estimate)
+    except SunveilError as error:
+        found["problem"] = str(error)
+    return found
 
 
 @cache
@@ -158,38 +144,6 @@ def _points(results: FleetResults, *, by_quality: bool) -> dict[str, Any]:
         labels=labels,
         by_quality=by_quality,
     )
-
-
-def _intervals(row: dict[str, Any]) -> list[tuple[str, float, float, str]]:
-    """Return the 90% intervals that a row has: words, both ends and the unit."""
-    tracker = row.get("tracker")
-    columns = [(row, each) for each in INTERVALS]
-    if tracker is not None:
-        columns = [*((tracker, each) for each in TRACKER), columns[-1]]
-    found = []
-    for values, (name, words, unit) in columns:
-        low, high = values.get(f"{name}_low"), values.get(f"{name}_high")
-        if low is not None and high is not None:
-            found.append((words, float(low), float(high), unit))
-    return found
-
-
-def _findings(
-    request: Request, values: dict[str, Any], row: dict[str, Any]
-) -> list[tuple[str, str]]:
-    from sunveil.service.curator.system_fit import row_findings
-
-    return row_findings(service_of(request), values["dataset"], row)
-
-
-def _days(request: Request, values: dict[str, Any], row: dict[str, Any]) -> list[dict[str, Any]]:
-    from sunveil.service.curator.system_fit import fit_days
-
-    curves: list[DayCurve] = fit_days(service_of(request), values["dataset"], row)
-    top = 1.12 * max(max((*day.measured, *day.modelled)) for day in curves)
-    # only a net meter has readings below zero
-    bottom = 1.12 * min(0.0, *(min(day.measured) for day in curves))
-    return [{"name": day.name, "figure": day_curve(day, top=top, bottom=bottom)} for day in curves]
 
 
 systems_router = curator_router()

@@ -59,53 +59,6 @@ def compass_polar(radial: dict[str, Any]) -> dict[str, Any]:
     }
 
 
-@dataclass(frozen=True, slots=True)
-class DayCurve:
-    """One day of one system: private."""
-
-    name: str  # its date, for people
-    hours: tuple[float, ...]  # [h] apparent solar time of each reading
-    measured: tuple[float, ...]  # [kW] power
-    modelled: tuple[float, ...]  # [kW] power
-    parts: tuple[tuple[float, ...], ...] = ()  # [kW]
-
-    def __repr__(self) -> str:
-        return f"DayCurve({self.name!r}, private)"
-
-
-def day_curve(day: DayCurve, *, top: float, bottom: float = 0.0) -> Figure:
-    """Return a day's readings as dots and the model as a line."""
-    # Thin lines are the planes of a system that has several.
-    hours = [round(each, 3) for each in day.hours]
-    traces: list[dict[str, Any]] = [
-        _trace("measured", hours, day.measured, mode="markers", marker={"size": 7}),
-        _trace("modelled", hours, day.modelled, mode="lines", line={"width": 2.5}),
-        *(
-            _trace(f"plane {number}", hours, part, mode="lines", line={"width": 1, "color": GREY})
-            for number, part in enumerate(day.parts, start=1)
-        ),
-    ]
-    return figure(
-        traces,
-        xaxis=axis("Solar time [h]", dtick=3),
-        yaxis=axis("AC power [kW]", range=[bottom, top]),
-        margin={"l": 52, "r": 8, "t": 8, "b": 44},
-    )
-
-
-def _trace(
-    name: str, hours: Sequence[float], power: Sequence[float], **more: Any
-) -> dict[str, Any]:
-    return {
-        "type": "scatter",
-        "name": name,
-        "x": list(hours),
-        "y": [round(each, 4) for each in power],
-        "hovertemplate": f"{name} %{{y:.3g}} kW<extra></extra>",
-        **more,
-    }
-
-
 # More labels than this stand in one another's way.
 MOST_TICKS = 6
 

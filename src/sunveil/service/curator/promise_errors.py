@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cache
 
@@ -88,9 +87,7 @@ def system_epsilon_each(promise: Promise, questions: int) -> float:
     return epsilon_each(promise, questions, terms.mechanism)
 
 
-def table_curves(
-    epsilons: Sequence[float] = EPSILONS, *, concentrated: bool = False
-) -> list[ErrorCurve]:
+def table_curves(*, concentrated: bool = False) -> list[ErrorCurve]:
     """Return the standard errors of counts against ε, of tables bought alone. [systems]"""
     names = {
         "sectors": "systems facing one of 8 sectors",
@@ -99,8 +96,8 @@ def table_curves(
     return [
         ErrorCurve(
             words,
-            tuple(epsilons),
-            tuple(_table_error(table, e, concentrated=concentrated) for e in epsilons),
+            EPSILONS,
+            tuple(_table_error(table, e, concentrated=concentrated) for e in EPSILONS),
         )
         for table, words in names.items()
     ]

@@ -10,7 +10,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Annotated, Any
 
-from fastapi import Query
+from fastapi import Form, Query
+from pydantic import BaseModel, Field
 from sqlalchemy import select
 from starlette.concurrency import run_in_threadpool
 from starlette.requests import Request
@@ -29,7 +30,6 @@ from sunveil.service.curator.datasets import public_groups
 from sunveil.service.curator.figures import ErrorCurve, Figure, error_figure
 from sunveil.service.curator.inference import (
     DatasetView,
-    ShortText,
     dataset_view,
     measure_sign,
     parse_number,
@@ -42,7 +42,7 @@ from sunveil.service.store.database import ReleaseRow, Served
 from sunveil.service.store.datasets import change_served
 
 router = curator_router()
-QueryText = Annotated[str, Query(max_length=60)]
+FieldText = Annotated[str, Field(max_length=60)]
 
 UNITS = (
     ("system", "the whole record of a household"),
@@ -53,50 +53,43 @@ UNITS = (
 CONDITIONAL = "paper"
 
 
+class PromiseForm(BaseModel):
+    """The form of a promise; missing fields are empty."""
+
+    protect: FieldText = ""
+    k: FieldText = "1"
+    epsilon: FieldText = ""
+    delta: FieldText = "0"
+    allow: FieldText = ""
+    meters: FieldText = "1"
+    years: FieldText = ""
+    start: FieldText = ""
+    sure: FieldText = ""
+
+
+class ConsideredPromise(PromiseForm):
+    """The same form before it is filled in."""
+
+    protect: FieldText = "system"
+    epsilon: FieldText = "2"
+
+
 @router.get("/datasets/{name}/promise")
-def promise(
-    request: Request,
-    name: str,
-    protect: QueryText = "system",
-    k: QueryText = "1",
-    epsilon: QueryText = "2",
-    delta: QueryText = "0",
-    allow: QueryText = "",
-    meters: QueryText = "1",
-    years: QueryText = "",
-    start: QueryText = "",
-) -> Response:
+def promise(request: Request, name: str, given: Annotated[ConsideredPromise, Query()]) -> Response:
     """Show the promise that was made, or one that is considered, with the errors to expect."""
-    found = dataset_view(request, name)
-    given = {"protect": protect, "k": k, "epsilon": epsilon, "delta": delta, "allow": allow}
-    given |= {"meters": meters, "years": years, "start": start}
-    return _page(request, found, given)
+    return _page(request, dataset_view(request, name), given.model_dump())
 
 
 @router.post("/datasets/{name}/promise")
-def make(
-    request: Request,
-    name: str,
-    protect: ShortText = "",
-    k: ShortText = "1",
-    epsilon: ShortText = "",
-    delta: ShortText = "0",
-    allow: ShortText = "",
-    meters: ShortText = "1",
-    years: ShortText = "",
-    start: ShortText = "",
-    sure: ShortText = "",
-) -> Response:
+def make(request: Request, name: str, given: Annotated[PromiseForm, Form()]) -> Response:
     """Make the promise, for ever."""
-    found = dataset_view(request, name)
-    given = {"protect": protect, "k": k, "epsilon": epsilon, "delta": delta, "allow": allow}
-    given |= {"meters": meters, "years": years, "start": start}
+    found, fields = dataset_view(request, name), given.model_dump()
     try:
-        made = parse_promise(given)
-        _check_meant(found, sure=bool(sure))
+        made = parse_promise(fields)
+        _check_meant(found, sure=bool(given.sure))
         service_of(request).ledger.create_dataset(name, made)
     except ParameterError as error:
-        return _page(request, found, given, problem=str(error), status=422)
+        return _page(request, found, fields, problem=str(error), status=422)
     message = f"{promise_line(made)} Invite analysts next. {_two_keys(request, found)}"
     return redirect(request, f"/curator/datasets/{name}/analysts", message=message)
 

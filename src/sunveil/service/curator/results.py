@@ -135,7 +135,6 @@ USUAL = (
 )  # fmt: skip
 
 
-# What a program that opens CSV files takes for a formula.
 @dataclass(frozen=True, slots=True)
 class EstimateFilter:
     """Which systems of a table are shown, and in which order."""
