@@ -12,7 +12,6 @@ from starlette.requests import Request
 from starlette.responses import Response, StreamingResponse
 
 from sunveil.errors import ParameterError, SunveilError
-from sunveil.estimates.planes_and_intervals import SEASONS
 from sunveil.service.context import Problem, service_of
 from sunveil.service.curator.figures import DayCurve, bars, day_curve, plane_map, rose, system_map
 from sunveil.service.curator.inference import dataset_view, parse_number, results_of
@@ -85,6 +84,8 @@ def fleet_map(request: Request, name: str, colour: QueryText = "azimuth") -> Res
 @router.get("/datasets/{name}/system")
 def system(request: Request, name: str, system_id: QueryText = "") -> Response:
     """Show a system with its fit, computed from its readings."""
+    from sunveil.estimates.planes_and_intervals import SEASONS
+
     values, results = results_or_404(request, name)
     row = results.find_system(system_id)
     reason = results.why_refused(system_id) if row is None else None
