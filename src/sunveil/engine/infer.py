@@ -268,7 +268,7 @@ def _complete(
 
 
 def _by_sky(clocks: dict[int, Laid]) -> Iterator[tuple[NDArray[np.intp], Searched, PreparedSky]]:
-    """Yield the systems whose clocks share a sky, and what a search found of them there."""
+    """Yield the systems with clocks that share a sky, and what a search found of them there."""
     for half in (False, True):
         own = {s: laid for s, laid in clocks.items() if laid.half is half}
         if own:
@@ -380,7 +380,7 @@ def infer_block(
     timezone: str = "UTC",
     label: Label = Label.START,  # which instant of its interval a timestamp marks
     label_known: bool = True,  # whether that label was declared
-    places: Places | None = None,  # places of the systems; that of the sky when left out
+    places: Places | None = None,  # places of the systems; that of the sky by default
 ) -> Estimates:
     """Infer every system of a block; estimates are as private as the readings."""
     infer_all = infer_net_block if net else infer_generation
