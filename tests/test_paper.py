@@ -157,6 +157,7 @@ def test_every_row_is_brought_to_the_unit_interval(values):
 @pytest.mark.parametrize(
     ("group", "first", "last"),
     [
+        (DayGroup.DAY, date(2019, 6, 3), date(2019, 6, 3)),
         (DayGroup.WEEK, date(2019, 6, 3), date(2019, 6, 9)),  # Monday, Sunday
         (DayGroup.WEEK, date(2018, 12, 31), date(2019, 1, 6)),
         (DayGroup.MONTH, date(2019, 2, 1), date(2019, 2, 28)),
