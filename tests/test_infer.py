@@ -194,6 +194,14 @@ def test_readings_that_carry_no_inference_are_refused(power, spoil, said):
         sunveil.infer(spoil(power), **GOLDEN)
 
 
+@pytest.mark.parametrize(
+    ("name", "value", "said"), [("weather", 7, "clearsky"), ("timezone", "Mars/Olympus", "Mars")]
+)
+def test_an_unknown_weather_or_zone_is_refused(power, name, value, said):
+    with pytest.raises(sunveil.SunveilError, match=said):
+        sunveil.infer(power, **GOLDEN, **{name: value})
+
+
 @pytest.fixture(scope="module")
 def net(power: pd.Series) -> pd.Series:
     """Return a net meter: a household's load, as a rule below the generation by day, taken off."""

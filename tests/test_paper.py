@@ -60,10 +60,13 @@ def test_the_paper_finds_its_own_example_within_its_own_bias(fit):
     assert fit.capacity == pytest.approx(5.0, rel=0.12)
 
 
-def test_the_fit_score_is_the_sum_over_groups(fit):
+def test_the_fit_score_is_the_sum_over_groups_and_hides_its_readings(sky, record, fit):
     assert fit.group_scores.shape == (12, len(fit.result.grid))
     np.testing.assert_allclose(fit.result.scores, fit.group_scores.sum(axis=0))
     assert fit.plane == fit.result.grid[int(fit.group_scores.sum(axis=0).argmax())]
+    score = paper_score(record, sky.satellite)
+    np.testing.assert_allclose(score(plane_grid(2.0, 2.0)), fit.result.scores, rtol=1e-12)
+    assert repr(score) == "FitScore(12 groups, private)"
 
 
 def test_the_capacity_is_the_median_over_days_and_follows_the_readings(sky, record, fit):
@@ -81,12 +84,6 @@ def test_resampled_intervals_hold_the_best(fit):
     assert tilt.low <= fit.plane.surface_tilt <= tilt.high
     assert capacity.low <= fit.capacity <= capacity.high
     assert 0.0 < radius < 30.0
-
-
-def test_the_fit_score_is_a_function_of_candidates_that_hides_its_readings(sky, record, fit):
-    score = paper_score(record, sky.satellite)
-    np.testing.assert_allclose(score(plane_grid(2.0, 2.0)), fit.result.scores, rtol=1e-12)
-    assert repr(score) == "FitScore(12 groups, private)"
 
 
 def test_a_search_by_gp_ucb_scores_only_what_it_looked_at(sky, record, fit):
@@ -160,6 +157,7 @@ def test_every_row_is_brought_to_the_unit_interval(values):
 @pytest.mark.parametrize(
     ("group", "first", "last"),
     [
+        (DayGroup.DAY, date(2019, 6, 3), date(2019, 6, 3)),
         (DayGroup.WEEK, date(2019, 6, 3), date(2019, 6, 9)),  # Monday, Sunday
         (DayGroup.WEEK, date(2018, 12, 31), date(2019, 1, 6)),
         (DayGroup.MONTH, date(2019, 2, 1), date(2019, 2, 28)),

@@ -51,7 +51,7 @@ def test_what_cannot_be_is_refused_by_name(make, given, said):
         make(*given)
 
 
-def test_an_altitude_left_out_is_looked_up():
+def test_an_altitude_that_is_not_given_is_looked_up():
     assert Site(39.742, -105.1727).height == pytest.approx(1795.0, abs=500.0)
     assert Site(52.37, 4.9).height == pytest.approx(0.0, abs=20.0)
     assert Site(39.742, -105.1727, 12.0).height == 12.0

@@ -1,8 +1,10 @@
-"""Atomic file writes, folder locks, progress bars."""
+"""Atomic file writes, folder locks, progress bars, cells of CSV files that are no formulas."""
 
 from __future__ import annotations
 
+import math
 import os
+import re
 import secrets
 import sys
 import warnings
@@ -87,3 +89,35 @@ def _in_notebook() -> bool:
     """Whether the code runs in a kernel of Jupyter's."""
     shell = getattr(sys.modules.get("IPython"), "get_ipython", lambda: None)()
     return "IPKernelApp" in getattr(shell, "config", {})
+
+
+# How formulas begin; the last four are the wide forms that some spreadsheets take for the first.
+_DANGEROUS = re.compile(r"^'*[=+\-@\t\r\n＝＋－＠]")
+_DEFUSED = re.compile(r"^'+[=+\-@\t\r\n＝＋－＠]")
+
+
+def defuse(text: str) -> str:
+    """Return a text as it stands in a CSV file.
+
+    >>> defuse("=HYPERLINK(1)"), defuse("'=1"), defuse("F-1")
+    ("'=HYPERLINK(1)", "''=1", 'F-1')
+    """
+    return f"'{text}" if _DANGEROUS.match(text) else text
+
+
+def restore(text: str) -> str:
+    """Return the text that :func:`defuse` was given.
+
+    >>> restore("'=HYPERLINK(1)"), restore("'tis")
+    ('=HYPERLINK(1)', "'tis")
+    """
+    return text[1:] if _DEFUSED.match(text) else text
+
+
+def defused(cell: Any) -> Any:
+    """Return a cell as a CSV file has it: a text that looks like a formula gets an apostrophe."""
+    if cell is None or (isinstance(cell, float) and not math.isfinite(cell)):
+        return ""
+    if isinstance(cell, list | tuple):
+        cell = " ".join(str(each) for each in cell)
+    return defuse(cell) if isinstance(cell, str) else cell

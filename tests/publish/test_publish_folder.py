@@ -22,6 +22,7 @@ import yaml
 from hypothesis import given
 from hypothesis import strategies as st
 
+from sunveil._files import defuse, restore
 from sunveil.errors import ParameterError, SunveilError
 from sunveil.plots.publication_figures import (
     plot_planes,
@@ -33,7 +34,7 @@ from sunveil.plots.publication_figures import (
 from sunveil.privacy import Guarantee, System
 from sunveil.publication import Publication, write_publication
 from sunveil.publication import publication_folder as module
-from sunveil.publication.publication_folder import defuse, orange_button, read_table, restore
+from sunveil.publication.publication_folder import orange_button, read_table
 from sunveil.publication.published_tables import Column, PublishedTable
 
 DAY = datetime.date(2026, 3, 1)

@@ -161,6 +161,11 @@ def test_a_year_without_weather_names_both_spans(tmp_path, start, end):
         get_weather(path, GOLDEN, start, end)
 
 
+def test_a_typical_year_is_laid_over_the_span(typical):
+    weather = get_weather(typical, GOLDEN, "2015-12-01", "2016-03-10")
+    assert len(weather.times) == 24 * (31 + 31 + 29 + 9)
+
+
 def test_weather_of_another_place_is_refused(tmp_path):
     path = tmp_path / "far.csv"
     path.write_text(psm_text(sky_frame(2016, 60).iloc[:100]))

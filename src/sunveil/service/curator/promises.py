@@ -17,6 +17,7 @@ from starlette.concurrency import run_in_threadpool
 from starlette.requests import Request
 from starlette.responses import Response
 
+from sunveil._files import defused
 from sunveil.errors import ParameterError, SunveilError
 from sunveil.ledger.hash_chain import Entry, HighWaterMark, actor_of
 from sunveil.ledger.promises import Promise
@@ -24,7 +25,6 @@ from sunveil.ledger.statements import present_year
 from sunveil.ledger.verify_chain import Verdict
 from sunveil.ledger.yearly_schedule import YearlySchedule
 from sunveil.privacy.guarantees import Unit, from_nano, parse_unit
-from sunveil.publication.publication_folder import defused
 from sunveil.service.context import Problem, Service, service_of
 from sunveil.service.curator.datasets import public_groups
 from sunveil.service.curator.figures import ErrorCurve, Figure, error_figure

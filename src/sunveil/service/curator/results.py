@@ -14,8 +14,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urlencode
 
+from sunveil._files import defused
 from sunveil.errors import ParameterError, SourceError
-from sunveil.publication.publication_folder import defused
 
 if TYPE_CHECKING:
     import pyarrow as pa
