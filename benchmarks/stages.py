@@ -57,7 +57,7 @@ STAGES = {
     ],
     "which days are clear": [("sunveil.engine.final_fit", "find_clear_days")],
     "what hides the sun": [("sunveil.engine.final_fit", "find_shade")],
-    "is it PV, and here": [("sunveil.engine.infer", "doubts")],
+    "is it PV, and here": [("sunveil.engine.infer", "find_doubts")],
     "one plane, or a mixture": [
         ("sunveil.engine.final_fit", "screen"),
         ("sunveil.engine.final_fit", "several_planes"),

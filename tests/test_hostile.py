@@ -19,13 +19,13 @@ def test_a_hostile_record_changes_nothing_of_the_others(way):
 
 def test_a_batch_that_is_aborted_is_seen(monkeypatch):
     def abort(raw, options, *, name):
-        found = settle(raw, options, name=name)
+        found = record_or_refusal(raw, options, name=name)
         if isinstance(found, record.RefusedSystem):
             raise MeterError("planted")
         return found
 
-    settle = read_files.settle
-    monkeypatch.setattr(read_files, "settle", abort)
+    record_or_refusal = read_files.record_or_refusal
+    monkeypatch.setattr(read_files, "record_or_refusal", abort)
     tried = try_cases(range(8), ways=["infer file --json"], say=lambda _: None)
     assert len({case.number for case, _ in tried.changed}) >= 2
 

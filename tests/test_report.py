@@ -290,7 +290,7 @@ RUN = {
 SUMMARY = {
     "inferred": 1998, "refused": 2, "cells": 25, "unread_files": [], "notes": [],
     "quality": {"good": 1500, "fair": 400, "poor": 98},
-    "planes": {"one": 1700, "two": 250, "tracker": 30, "untold": 18},
+    "planes": {"one": 1700, "two": 250, "tracker": 30, "unresolved": 18},
     "flags": {flag.value: number for number, flag in enumerate(Flag)},
     "refused_by_kind": {"no readings": 1, "unknown": 1},
     "total_dc_capacity_kw": 27_218.4,

@@ -48,7 +48,7 @@ LONGEST_NAME = 255
 # Seeds of random numbers are whole numbers from 0 to this one.
 HIGHEST_SEED = 2**63 - 1
 
-# Types whose names say little, as messages call them.
+# What messages call types with technical names.
 _PLAIN_WORDS: dict[Any, str] = {Callable: "a function", Path: "a path", PathLike: "a path"}
 
 # Options of the classes that declare them, once they were asked for.
@@ -62,9 +62,10 @@ _HINTS: dict[type[Any], dict[str, Any]] = {}
 class Option:
     """What is declared of an option beside its name, its type and its default.
 
-    A class of options is a frozen dataclass whose fields are ``Annotated[type, Option(...)]``. Its
-    checks, its help texts, its command-line options, schema files and its own docstring are made
-    from these. Beside it stands a ``TypedDict`` of the same names, for editors and type checkers.
+    A class of options is a frozen dataclass with fields of the form
+    ``Annotated[type, Option(...)]``. Its checks, its help texts, its command-line options, schema
+    files and its own docstring are made from these. A ``TypedDict`` of the same names, for editors
+    and type checkers, stands beside it.
     """
 
     help: str
@@ -295,13 +296,13 @@ def check_path(name: str, path: str | PathLike[str]) -> Path:
     """Return a path, unless no file system has such a one."""
     if "\x00" in str(path) or any(len(part) > LONGEST_NAME for part in Path(path).parts):
         raise ParameterError(
-            f"{name} must be a path whose names have at most {LONGEST_NAME} letters, and no zero"
+            f"{name} must be a path with names of at most {LONGEST_NAME} letters, and no zero"
         )
     return Path(path)
 
 
 def together(**arrays: Any) -> None:
-    """Refuse arrays whose shapes do not go together."""
+    """Refuse arrays of shapes that do not match."""
     try:
         np.broadcast_shapes(*(np.shape(each) for each in arrays.values()))
     except ValueError:
@@ -311,7 +312,7 @@ def together(**arrays: Any) -> None:
 
 @contextmanager
 def all_named(what: str, give: str) -> Iterator[None]:
-    """Let a name that a mapping lacks be told, around or as a decorator of what reads it."""
+    """Name a key that a mapping lacks in the error, around or as a decorator of what reads it."""
     try:
         yield
     except KeyError as error:
@@ -347,7 +348,7 @@ def _field_hints(kind: type[Any]) -> dict[str, Any]:
 
 
 class _KnownByName(type):
-    """A type that was imported for type checkers alone: its instances are told by its name."""
+    """A type that was imported for type checkers alone: its name says what is of it."""
 
     def __instancecheck__(cls, value: Any) -> bool:
         return any(base.__name__ == cls.__name__ for base in type(value).__mro__)

@@ -8,7 +8,7 @@
     │   └── WeatherError       ... of the public weather
     ├── ParameterError         an argument out of its range (also a ValueError)
     ├── TooLittleData          readable data that cannot carry an inference
-    ├── MissingExtra           a part of Sunveil whose packages are not installed
+    ├── MissingExtra           a part of Sunveil without its packages
     └── LedgerError            a ledger that cannot be used
         ├── BudgetExceeded     ... for this charge: the promise does not hold it
         ├── LedgerConflict     ... at all: it was changed, or an old copy of it was put back
@@ -82,7 +82,7 @@ class TooLittleData(SunveilError):
 
 
 class MissingExtra(SunveilError):
-    """A part of Sunveil whose packages are not installed; the message has the command that does."""
+    """A part of Sunveil without its packages; the message has the command that does."""
 
 
 class LedgerError(SunveilError):
@@ -103,7 +103,7 @@ class LedgerConflict(LedgerError):
 
 
 class LedgerUnavailable(LedgerError):
-    """A ledger whose database or disk refused: full, not to be written, or out of reach."""
+    """A database or disk of a ledger that refused: full, not to be written, or out of reach."""
 
     def __init__(self, message: str, *, reason: str) -> None:
         super().__init__(message)

@@ -32,8 +32,8 @@ def test_what_looks_wrong_is_told(sunveil, write_long, three_roofs, tmp_path):
     said = sunveil("check", write_long(tmp_path / "odd.csv", systems), "--json")
     assert said.code == 0
     found = {each["system_id"]: each for each in json.loads(said.out)}
-    assert any("a gap of 30 days" in doubt for doubt in found["gap"]["doubts"])
-    assert any("only 20 days" in doubt for doubt in found["short"]["doubts"])
+    assert any("a gap of 30 days" in each for each in found["gap"]["warnings"])
+    assert any("only 20 days" in each for each in found["short"]["warnings"])
     assert found["gap"]["missing"] == round(720 / (720 + len(gap)), 4)
     # stamps in UTC say nothing of its clock: the place is not known here
     assert found["turned"]["brightest_hour"] < 10.0

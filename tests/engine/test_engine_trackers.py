@@ -82,9 +82,9 @@ def test_backtracking_is_told_and_the_coverage_with_it(found):
     ]
     for place, coverage in ((0, 0.35), (1, 0.45)):
         assert found.tracker[place].gcr == pytest.approx(coverage, abs=0.05)
-    untold = found.tracker[2].gcr_interval
-    assert untold.low == pytest.approx(0.38 - 1.645 * 0.09)
-    assert untold.high == pytest.approx(0.38 + 1.645 * 0.09)
+    ratio = found.tracker[2].gcr_interval
+    assert ratio.low == pytest.approx(0.38 - 1.645 * 0.09)
+    assert ratio.high == pytest.approx(0.38 + 1.645 * 0.09)
 
 
 def test_the_greatest_angle_has_a_wide_interval(found):

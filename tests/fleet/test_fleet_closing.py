@@ -22,7 +22,7 @@ def test_systems_are_counted_by_what_their_modules_stand_on():
         "one": [True, False, False, False, True],
         "two": [False, True, False, False, False],
         "tracker": [False, False, False, True, False],
-        "untold": [False, False, True, False, False],
+        "unresolved": [False, False, True, False, False],
     }
 
 

@@ -17,7 +17,7 @@ from sunveil.estimates.read_write import (
     planes_of_column,
     read_fleet,
     trackers_of_column,
-    untold_of_column,
+    unresolved_of_column,
 )
 
 EAST = {"surface_azimuth": 92.0, "surface_tilt": 31.0, "share": 0.6}
@@ -182,7 +182,7 @@ def test_columns_of_another_kind_name_no_tracker_and_no_flag():
     for values in (["yes", "no"], [1.0, 0.0], [["not_one_fixed_plane"], []]):
         assert not trackers_of_column(pa.chunked_array([values])).any()
     for values in (["not_one_fixed_plane", ""], [[1.0], []], [True, False]):
-        assert not untold_of_column(pa.chunked_array([values])).any()
+        assert not unresolved_of_column(pa.chunked_array([values])).any()
     marked = pa.chunked_array([[True], [None, False]])
     assert trackers_of_column(marked).tolist() == [True, False, False]
 

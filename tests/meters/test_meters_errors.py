@@ -154,7 +154,7 @@ def test_text_in_a_parquet_column_is_left_out(tmp_path):
     pd.DataFrame({"time": power.index, "power_kw": cells}).to_parquet(tmp_path / "a.parquet")
     (record,) = read_meters(tmp_path / "a.parquet")
     assert len(record.times) == len(power) - 2
-    assert "2 cells without a number, left out." in record.notes
+    assert "2 cells without a number, dropped." in record.notes
 
 
 def test_a_record_without_any_number_is_refused(tmp_path):

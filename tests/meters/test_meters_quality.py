@@ -109,7 +109,7 @@ def test_empty_readings_are_left_out_and_noted(tmp_path):
     path.write_text(path.read_text() + "2016-07-11 00:00:00,NaN\n2016-07-11 00:15:00,n/a\n,\n")
     (record,) = read_meters(path, timezone="UTC")
     assert len(record.times) == 950
-    assert note_with(record, "empty") == "12 empty readings left out."
+    assert note_with(record, "empty") == "12 empty readings dropped."
 
 
 def test_different_readings_for_one_time_are_refused_with_their_rows(tmp_path):

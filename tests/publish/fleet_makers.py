@@ -46,7 +46,7 @@ ANY = st.one_of(
 KEYS = ("F1", "F2", "F3")
 
 
-def fleet(values, groups=None, planes=None, turning=(), untold=()) -> FleetRows:
+def fleet(values, groups=None, planes=None, turning=(), unresolved=()) -> FleetRows:
     """Return a fleet from triples of azimuth, tilt and capacity, and lists of planes by row.
 
     Rows that turn, and rows of which nothing can tell the planes, are given by number.
@@ -56,7 +56,7 @@ def fleet(values, groups=None, planes=None, turning=(), untold=()) -> FleetRows:
     keys = {} if groups is None else {"feeder": np.array(groups, dtype=np.str_)}
     many = [(row, *plane) for row, each in (planes or {}).items() for plane in each]
     row, *numbers = np.array(many, dtype=np.float64).reshape(-1, 4).T
-    marks = (np.isin(np.arange(len(table)), list(each)) for each in (turning, untold))
+    marks = (np.isin(np.arange(len(table)), list(each)) for each in (turning, unresolved))
     return FleetRows(names, *table.T, keys, FleetPlanes(row.astype(np.int64), *numbers), *marks)
 
 

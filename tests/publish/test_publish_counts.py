@@ -365,7 +365,7 @@ NAN = float("nan")
 TWO_PLANES = [(90, 30, 0.6), (270, 30, 0.4)]
 # Two on one plane, one on two, one that turns, one refused and one that nothing can tell.
 VALUES = [(180, 30, 4)] * 4 + [(NAN, NAN, NAN), (180, 30, 4)]
-MIXED = {"planes": {2: TWO_PLANES}, "turning": {3}, "untold": {5}}
+MIXED = {"planes": {2: TWO_PLANES}, "turning": {3}, "unresolved": {5}}
 
 
 def test_every_system_is_in_one_row_of_its_group():

@@ -479,13 +479,13 @@ def _any_usable_stamps(meters: Path, options: MeterOptions) -> bool:
     """Whether some system could be read if all its readings were zero."""
     import numpy as np
 
-    from sunveil.meters.read_files import iter_raw_systems, settle
+    from sunveil.meters.read_files import iter_raw_systems, record_or_refusal
     from sunveil.meters.record import Record, RefusedSystem
 
     for raw, own in iter_raw_systems(meters, options):
         if not isinstance(raw, RefusedSystem):
             zeros = replace(raw, values=np.zeros(len(raw.values)))
-            found = settle(zeros, own.changed({"cleaning": "each"}), name=raw.system_id)
+            found = record_or_refusal(zeros, own.changed({"cleaning": "each"}), name=raw.system_id)
             if isinstance(found, Record):
                 return True
     return False
@@ -622,7 +622,7 @@ def _row(each: SystemCheckup | Refusal) -> tuple[str, ...]:
         each.timezone,
         label,
         f"{100.0 * each.missing:.1f}%",
-        "look" if each.doubts else "fine",
+        "look" if each.warnings else "fine",
     )
 
 
@@ -633,7 +633,7 @@ def _grouped(checked: Checked) -> list[str]:
         if isinstance(each, Refusal):
             said: Sequence[str] = [each.reason]
         else:
-            said = [*(f"look: {doubt}" for doubt in each.doubts), *each.notes]
+            said = [*(f"look: {warning}" for warning in each.warnings), *each.notes]
         for remark in said:
             about.setdefault(remark, []).append(each.system_id)
     return [

@@ -268,7 +268,7 @@ def _complete(
 
 
 def _by_sky(clocks: dict[int, Laid]) -> Iterator[tuple[NDArray[np.intp], Searched, PreparedSky]]:
-    """Yield the systems that share a sky by their clocks, and what a search found there."""
+    """Yield the systems with clocks that share a sky, and what a search found of them there."""
     for half in (False, True):
         own = {s: laid for s, laid in clocks.items() if laid.half is half}
         if own:

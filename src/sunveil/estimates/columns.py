@@ -84,7 +84,7 @@ class Column(Generic[Value]):
 
 
 class Table:
-    """Marks the class whose columns are arrays, for type checkers."""
+    """Marks the class with arrays as columns, for type checkers."""
 
     __slots__ = ()
 

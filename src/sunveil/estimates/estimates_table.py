@@ -1,4 +1,4 @@
-"""Estimates of systems: one table, whose rows are estimates of single systems."""
+"""Estimates of systems: one table; a row is the estimate of a single system."""
 
 from __future__ import annotations
 
@@ -540,7 +540,7 @@ class Estimate(_Columns):
         ----------
         site
             Where the system is, as a :class:`~sunveil.Site` or pvlib's ``Location``; where it was
-            inferred, when left out.
+            inferred by default.
 
         Returns
         -------

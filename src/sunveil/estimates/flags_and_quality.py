@@ -53,11 +53,11 @@ SAVINGS = tuple(DaylightSaving)
 INFERRED, TOO_LITTLE, NO_WEATHER, NO_FIT = range(4)
 
 # The outcomes of implausible readings follow.
-NOT_GENERATION, EXPORTED_ONLY, WRONG_PLACE, NOT_NET = (NO_FIT + doubt for doubt in Doubt if doubt)
+NOT_GENERATION, EXPORTED_ONLY, WRONG_PLACE, NOT_NET = (NO_FIT + kind for kind in Doubt if kind)
 
 
 @checked
-def reason(outcome: int, lit: int, *, source: str) -> str:
+def reason(outcome: int, daylight: int, *, source: str) -> str:
     """Say why a system was not inferred, without its name."""
     whole("outcome", outcome, low=0, high=NO_FIT + max(Doubt))
     if outcome > NO_FIT:
@@ -75,8 +75,8 @@ def reason(outcome: int, lit: int, *, source: str) -> str:
             " same dates"
         )
     return (
-        f"there are {lit} daylight readings with power, and at least {FEWEST_READINGS} are needed;"
-        " give a longer record, or check its place and its time zone"
+        f"there are {daylight} daylight readings with power, and at least {FEWEST_READINGS} are"
+        " needed; give a longer record, or check its place and its time zone"
     )
 
 

@@ -19,7 +19,7 @@ from sunveil.site import SHELTER, Losses, Mount, Site, SkyModel
 if TYPE_CHECKING:
     from sunveil.estimates.estimates_table import Estimate
 
-# Marks of quality, told by their form and not by a colour alone.
+# Marks of quality, distinguished by form, not by colour alone.
 _MARKS = {Quality.GOOD: "●", Quality.FAIR: "◐", Quality.POOR: "○"}
 
 # What the rows say already.
@@ -67,10 +67,10 @@ def _rows(estimate: Estimate) -> list[tuple[str, str]]:
     )
     flags = [flag for flag in estimate.flags if flag not in _IN_ROWS]
     if flags:
-        told = "<br>".join(
+        shown = "<br>".join(
             f"{flag.value.replace('_', ' ')}: {escape(FLAG_MEANINGS[flag])}" for flag in flags
         )
-        rows.append(("Flags", told))
+        rows.append(("Flags", shown))
     rows.append(("", "<small style='opacity:.75'>In brackets: 90% intervals.</small>"))
     return rows
 

@@ -108,7 +108,7 @@ def number(digits: Digits) -> dict[str, Any]:
 
 
 def ends(quantity: str, digits: Digits) -> dict[str, Any]:
-    """Declare the interval of a quantity, whose ends are two columns."""
+    """Declare the interval of a quantity, with its ends as two columns."""
     return {"digits": digits, "ends": quantity}
 
 

@@ -80,7 +80,7 @@ class ClockHypothesis:
         return self.saving is DaylightSaving.AS_DECLARED and 0.0 < far <= SMALL_MINUTES
 
     def needs_half_grid(self, step: int) -> bool:
-        """Whether stamps have to move by a part of an interval of so many seconds."""
+        """Whether stamps have to move by a part of an interval of a given length in seconds."""
         return round(self.offset_minutes * 60.0) % step != 0
 
 
@@ -110,7 +110,7 @@ AZIMUTH_STEP = 12.0
 
 COLUMNS = round(360.0 / AZIMUTH_STEP)
 
-# A capacity that may be so many times as large as it may be is not known at all: the vaguest of a
+# A capacity that with a range wider than this factor is not known at all: the vaguest of a
 # real winter, 18 dark days in Utrecht, is four times. [factor]
 VAGUEST = 30.0
 
@@ -327,7 +327,7 @@ def match_planes(
     return min(ways, key=lambda way: sum(plane.angle_to(each.plane) for plane, each in way))
 
 
-# The quarters of a year that a load is told by: December to February, and so on.
+# The quarters of a year of a load: December to February, and so on.
 SEASONS = ("dec-feb", "mar-may", "jun-aug", "sep-nov")
 
 HOURS = 24

@@ -91,7 +91,7 @@ class FleetPlanes:
 
     def of_several(self, rows: int) -> FleetPlanes:
         """Return the planes of systems with more than one, with shares that add up to 1."""
-        # A system one of whose planes lacks a number, or has a share below nothing, is left out as
+        # A system with a plane that lacks a number, or has a share below nothing, is dropped as
         # if it had one plane only: whatever a table holds, a system weighs no more than 1.
         known = np.isfinite(self.surface_azimuth) & np.isfinite(self.surface_tilt)
         known &= np.isfinite(self.share) & (self.share >= 0.0)
@@ -149,8 +149,8 @@ def trackers_of_column(column: pa.ChunkedArray) -> NDArray[np.bool_]:
     return np.zeros(len(column), dtype=bool)
 
 
-def untold_of_column(flags: pa.ChunkedArray) -> NDArray[np.bool_]:
-    """Return which systems have the flag of more than one plane without its being told which."""
+def unresolved_of_column(flags: pa.ChunkedArray) -> NDArray[np.bool_]:
+    """Return which systems have the flag of more than one plane without knowing which."""
     kind = flags.type
     listed = pa.types.is_list(kind) or pa.types.is_large_list(kind)
     if not (listed and pa.types.is_string(kind.value_type)):
@@ -169,7 +169,7 @@ def columns_of_objects(systems: Sequence[Mapping[str, Any]]) -> dict[str, pa.Arr
         for each in _lists(systems, "planes")
     ]
     turning = [isinstance(system.get("tracker"), dict) for system in systems]
-    # other texts are left out: one that is no Unicode would stop all systems
+    # other texts are dropped: one that is no Unicode would stop all systems
     flags = [[_UNTOLD] * (_UNTOLD in each) for each in _lists(systems, "flags")]
     numbers = pa.struct([(name, pa.float64()) for name in _PLANE_NUMBERS])
     return {
@@ -185,7 +185,7 @@ def _lists(systems: Sequence[Mapping[str, Any]], name: str) -> list[list[Any]]:
     return [each if isinstance(each, list) else [] for each in found]
 
 
-def _left_out() -> NDArray[np.bool_]:
+def _none() -> NDArray[np.bool_]:
     return np.empty(0, dtype=bool)
 
 
@@ -204,14 +204,14 @@ class FleetRows:
     keys: dict[str, NDArray[Any]] = field(default_factory=dict)
     # the planes of the systems that stand on more than one
     several: FleetPlanes = field(default_factory=FleetPlanes)
-    # which systems follow the sun; none where it is left out
-    turning: NDArray[np.bool_] = field(default_factory=_left_out)
-    # which stand on more than one plane, and nothing can tell which; none where it is left out
-    untold: NDArray[np.bool_] = field(default_factory=_left_out)
+    # which systems follow the sun; none by default
+    turning: NDArray[np.bool_] = field(default_factory=_none)
+    # which stand on more than one plane, and nothing can tell which; none by default
+    unresolved: NDArray[np.bool_] = field(default_factory=_none)
 
     def __post_init__(self) -> None:
         check_fields(self)
-        for name in ("turning", "untold"):
+        for name in ("turning", "unresolved"):
             if not len(getattr(self, name)):
                 object.__setattr__(self, name, np.zeros(len(self.system_ids), dtype=bool))
         sizes = {
@@ -220,7 +220,7 @@ class FleetRows:
             len(self.surface_tilt),
             len(self.dc_capacity_kw),
             len(self.turning),
-            len(self.untold),
+            len(self.unresolved),
             *(len(column) for column in self.keys.values()),
         }
         if len(sizes) != 1:
@@ -252,7 +252,7 @@ class FleetRows:
         """What each system stands on, as its place in :data:`MOUNTS`, or behind them: unknown.
 
         It is unknown of a system without azimuth, tilt or capacity, and of one that stands on more
-        than one plane without its being told which. Two planes are two or more, where a table lists
+        than one plane without knowing which. Two planes are two or more, where a table lists
         more.
         """
         numbers = (self.surface_azimuth, self.surface_tilt, self.dc_capacity_kw)
@@ -260,7 +260,9 @@ class FleetRows:
         several = np.isin(np.arange(len(self)), self.several.of_several(len(self)).row)
         unknown = len(MOUNTS)
         found = np.select(
-            [lacking, self.turning, several, self.untold], [unknown, 2, 1, unknown], default=0
+            [lacking, self.turning, several, self.unresolved],
+            [unknown, 2, 1, unknown],
+            default=0,
         )
         return found.astype(np.int64)
 
@@ -274,7 +276,7 @@ class FleetRows:
             {name: column[which] for name, column in self.keys.items()},
             self.several.of_rows(which),
             self.turning[which],
-            self.untold[which],
+            self.unresolved[which],
         )
 
 
@@ -326,7 +328,7 @@ def read_fleet(path: Path | str, *, keys: Sequence[str] = ()) -> FleetRows:
         keys={key: _texts(table.column(key)) for key in keys},
         several=_several(table),
         turning=_marked(table, _TRACKER, trackers_of_column),
-        untold=_marked(table, _FLAGS, untold_of_column),
+        unresolved=_marked(table, _FLAGS, unresolved_of_column),
         **{name: as_numbers(table.column(name)) for name in _VALUES},
     )
 
@@ -474,7 +476,7 @@ def _marked(
     table: pa.Table, name: str, mark: Callable[[pa.ChunkedArray], NDArray[np.bool_]]
 ) -> NDArray[np.bool_]:
     """Return which systems a column marks; none where a table lacks it."""
-    return mark(table.column(name)) if name in table.column_names else _left_out()
+    return mark(table.column(name)) if name in table.column_names else _none()
 
 
 def _text(value: Any) -> str | None:

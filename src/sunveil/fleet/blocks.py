@@ -79,12 +79,12 @@ def _scatter(runs, values, row, first, step, factor, blanks, needs_review, power
         done = written[row[s]]
         if stride == 1 and place >= done:
             line[done:place] = np.nan
-            strange = _append(source, factor, blanks, line[place : last + 1])
+            unusual = _append(source, factor, blanks, line[place : last + 1])
         else:
             line[done : last + 1] = np.nan
-            strange = _insert(source, factor, blanks, line[place:], stride)
+            unusual = _insert(source, factor, blanks, line[place:], stride)
         written[row[s]] = max(done, last + 1)
-        if strange:
+        if unusual:
             needs_review[s] = 1
     for s in range(len(power)):
         power[s, written[s] :] = np.nan
@@ -107,9 +107,9 @@ def _append(source, factor, blanks, target):  # type: ignore[no-untyped-def]
 
 @njit(cache=True, nogil=True)
 def _insert(source, factor, blanks, target, stride):  # type: ignore[no-untyped-def]
-    """Put readings (n,) as kW at every so many places of a target."""
+    """Put readings (n,) as kW at every stride-th place of a target."""
     # Return whether one is infinite, or stands where another was.
-    strange = False
+    unusual = False
     for k in range(len(source)):
         value = source[k]
         missing = False
@@ -117,9 +117,9 @@ def _insert(source, factor, blanks, target, stride):  # type: ignore[no-untyped-
             missing |= value == blank
         if stride > 1 and (missing or np.isnan(value)):
             continue  # what lies between may be a run of its own
-        strange |= not np.isnan(target[k * stride]) or np.isinf(value)
+        unusual |= not np.isnan(target[k * stride]) or np.isinf(value)
         target[k * stride] = np.float32(np.nan) if missing else value * factor + np.float32(0.0)
-    return strange
+    return unusual
 
 
 # Over a longer span than this, systems are placed on the calendar years that they have. [s]
@@ -149,7 +149,7 @@ class Block:
 def usual_blocks(
     survey: Survey, values: NDArray[np.float32], context: RunContext
 ) -> tuple[list[Block], NDArray[np.int32]]:
-    """Return the systems whose records need no second look, and the numbers of the others."""
+    """Return the systems with records that need no second look, and the numbers of the others."""
     count = len(survey)
     needs_review = survey.needs_review[:count].copy()
     found = survey.found[:count]
@@ -332,7 +332,7 @@ def time_grid_of(record: Record, *, longitude: float) -> TimeGrid:
 def power_on(time_grid: TimeGrid, record: Record) -> Array:
     """Return a record's power on a grid of times. [kW]"""
     # Where there is no reading it is 0, which agrees with no candidate; NaN of a net meter.
-    # Refuses a record whose intervals are not those of the grid, without telling a reading.
+    # Refuses a record with intervals that are not those of the grid, without telling a reading.
     held = prepared(record)
     if round(held.interval_minutes * 60.0) != time_grid.step:
         raise MeterError(

@@ -179,7 +179,7 @@ def _from_lists(batch: Any, columns: Columns) -> Rows:
     lengths = filled(pc.list_value_length(times), 0).astype(np.int64)
     found = stamps(times.flatten())
     if not (lengths == sizes).all():
-        # lists of unequal length have no times, which is settled like any other missing time
+        # lists of unequal length have no times, which is treated like any other missing time
         found = _fitted(found, lengths, sizes)
     return names, found, values
 
@@ -225,7 +225,7 @@ def _values(column: Any) -> NDArray[np.float32]:
 # Stamps, readings, numbers of rows and, where it is counted apart, what was taken from the grid.
 RowsOfSystem = tuple[NDArray[np.int64], Array, NDArray[np.int64], Array | None]
 
-# So many systems are read anew at a time.
+# How many systems are read again at a time.
 _AT_ONCE = 64
 
 

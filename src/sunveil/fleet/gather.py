@@ -117,7 +117,7 @@ def _copy(
     connection.execute("SET preserve_insertion_order=true")
     connection.register("buckets", table)
     connection.execute(
-        # rows of systems that nobody knows go anywhere: whoever meets them names them
+        # rows of systems that nobody knows go anywhere: the reader that meets them names them
         f"COPY (SELECT {picked}, coalesce(b.part, ({key} % {parts})::INTEGER) AS part"
         f" FROM {parquet(source.paths(names), hive=bool(columns.hive))} r"
         f" LEFT JOIN buckets b ON {key} = b.key)"

@@ -57,7 +57,7 @@ from sunveil.grids import SIZE
 from sunveil.household_keys import key_of
 from sunveil.meters.build_record import RawSystem, to_record
 from sunveil.meters.file_types import stem
-from sunveil.meters.read_files import at_longitude, settle
+from sunveil.meters.read_files import at_longitude, record_or_refusal
 from sunveil.meters.reading_options import MeterOptions
 from sunveil.meters.record import UNREAD, Cleaning, Record, RefusedSystem, prepared
 from sunveil.site import Site
@@ -75,13 +75,13 @@ class HeldRecord:
 
 
 class Fleet(ABC):
-    """Systems whose readings were opened, and are read part by part: private."""
+    """Systems with opened readings, read part by part: private."""
 
     names: Sequence[str]  # of all systems that are said to be there, with readings or without
     cells: NDArray[np.int32]  # the number of each system's weather cell
     cleaning: Cleaning
     weather: str | Weather  # where the public weather comes from
-    server: Mapping[str, Any]  # what a weather server must be told
+    server: Mapping[str, Any]  # what a weather server needs
     parts: tuple[Part, ...]
 
     def __repr__(self) -> str:
@@ -339,7 +339,7 @@ def open_fleet(
     cell, part_rows
         As for :func:`~sunveil.infer_fleet`.
     server
-        What a weather server must be told: ``api_key``, ``email``.
+        What a weather server needs: ``api_key``, ``email``.
     work
         A private folder for temporary files, new or empty. It stays when a release is stopped, and
         is removed at the end; None for a temporary one.
@@ -421,7 +421,7 @@ def _site_records(
     found = list(iter_file_systems([path], options))
     if len(found) == 1 and isinstance(found[0], RefusedSystem):
         raise MeterError(found[0].reason)
-    made = settle_each if options.cleaning is Cleaning.EACH else settle
+    made = record_each if options.cleaning is Cleaning.EACH else record_or_refusal
     records = (
         each if isinstance(each, RefusedSystem) else made(*each[1:], name=each[0]) for each in found
     )
@@ -493,12 +493,12 @@ def some_records(
         elif names is None or each[0] in names:
             name, raw, own = each
             if name in places:
-                yield name, table.settled(places[name], raw, own)
+                yield name, table.record_at(places[name], raw, own)
             else:
-                yield name, settle(raw, own, name=name)
+                yield name, record_or_refusal(raw, own, name=name)
 
 
-def settle_each(
+def record_each(
     raw: RawSystem | MeterError, options: MeterOptions, *, name: str
 ) -> Record | RefusedSystem:
     """Return a system's record as releases take it, or why there is none."""
@@ -559,7 +559,9 @@ def _held(
     """Return a system's record, or why there is none."""
     each = context.job.reading.cleaning is Cleaning.EACH
     number = context.place[name]
-    found = context.systems.settled(number, raw, options, settle_each if each else settle)
+    found = context.systems.record_at(
+        number, raw, options, record_each if each else record_or_refusal
+    )
     return found if isinstance(found, RefusedSystem) else HeldRecord(number, found)
 
 
@@ -604,7 +606,7 @@ def _unknown(names: Sequence[str], context: RunContext) -> Iterator[RefusedSyste
 
 
 def _uneven_lists(paths: Sequence[Path], columns: Columns, part: Part) -> set[str]:
-    """Return systems whose lists of times and readings do not go together."""
+    """Return systems with lists of times and readings that do not match."""
     if columns.layout is FileLayout.LONG or columns.time is None:
         return set()
     within = range_of(columns, part.low, part.high)

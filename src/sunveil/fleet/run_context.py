@@ -25,7 +25,7 @@ from sunveil.site import Site
 
 @dataclass(frozen=True)
 class FleetJob:
-    """A run over a fleet, as its workers are told."""
+    """A run over a fleet, as its workers receive it."""
 
     out: str  # the folder that is written
     systems: str  # the table of systems, on a disk that every worker reads, and its fingerprint
@@ -170,7 +170,7 @@ def close_context(job: FleetJob) -> None:
 
 
 def check_clocks(job: FleetJob, systems: SystemTable) -> None:
-    """Refuse a fleet whose stamps nobody knows the clock of."""
+    """Refuse a fleet with stamps of an unknown clock."""
     unknown = job.reading.timezone is None and not systems.zones
     if job.source.columns.stamp is Stamp.WALL and unknown:
         raise SourceError(

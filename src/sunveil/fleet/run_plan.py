@@ -219,7 +219,7 @@ def make_plan(
         parts = placed(_drafts(source, ordering, part_rows))
         fits = max(part.rows for part in parts) <= most and not _scattered(parts, cells)
         if fits or source.columns.layout is FileLayout.FILES:
-            # stable: parts whose cells are unknown stay in the order of their files
+            # stable: parts with unknown cells stay in the order of their files
             parts.sort(key=lambda part: [(row, column) for row, column, _ in part.cells[:1]])
             if len(parts) > 4 * ENDING:
                 parts[-ENDING:] = placed(_halves(parts[-ENDING:], source, ordering))
@@ -339,7 +339,7 @@ def _drafts(source: FleetSource, ordering: FleetOrder, limit: int) -> Iterator[P
 
 
 def _halves(parts: Iterable[Part], source: FleetSource, ordering: FleetOrder) -> Iterator[Part]:
-    """Yield parts of half as many files, where these can be told apart."""
+    """Yield parts of half as many files, where these can be separated."""
     files = {file.name: file for file in source.files}
     for part in parts:
         if part.low is not None or part.high is not None:

@@ -194,7 +194,7 @@ def _fill(hashes, keys, values):  # type: ignore[no-untyped-def]
 
 @njit(cache=True, nogil=True)
 def _find(name, keys, values):  # type: ignore[no-untyped-def]
-    """Return the number of the system whose name has a hash, below zero for none."""
+    """Return the number of the system with a hash of its name, below zero for none."""
     mask = np.uint64(len(keys) - 1)
     at = name & mask
     while values[at] >= 0 and keys[at] != name:

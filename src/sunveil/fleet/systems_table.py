@@ -21,7 +21,7 @@ from sunveil.grids import Places
 from sunveil.meters.build_record import RawSystem
 from sunveil.meters.csv_parquet_excel import read_workbook_table
 from sunveil.meters.file_types import Content, FileKind, kind_of, read_text_table
-from sunveil.meters.read_files import at_longitude, settle
+from sunveil.meters.read_files import at_longitude, record_or_refusal
 from sunveil.meters.reading_options import MeterOptions, parse_timezone
 from sunveil.meters.record import Record, RefusedSystem
 from sunveil.meters.time_steps import FARTHEST, clock_elsewhere, hours_apart
@@ -29,7 +29,7 @@ from sunveil.meters.time_steps import FARTHEST, clock_elsewhere, hours_apart
 
 @cache
 def clock_of(name: str) -> tuple[str | None, str | None]:
-    """Return the name of a clock, or why it is none; neither where nothing is told."""
+    """Return the name of a clock, or why it is none; neither where nothing is said."""
     if not name.strip():
         return None, None
     try:
@@ -48,7 +48,7 @@ def misplaced(picked: dict[str, pa.ChunkedArray]) -> dict[int, str]:
             found[row] = (
                 "its altitude is not between -500 and 9000 metres; correct it or leave it empty"
             )
-    # of several reasons the first is told
+    # of several reasons the first is given
     for name, limit in (("longitude", 180.0), ("latitude", 90.0)):
         value = as_numbers(picked[name])
         for row in np.flatnonzero(np.abs(value) > limit).tolist():
@@ -140,12 +140,12 @@ class SystemTable:
             own |= {"net": False, "export_column": None, "import_column": None}
         return options.changed(own)
 
-    def settled(
+    def record_at(
         self,
         index: int,
         raw: RawSystem | MeterError,
         options: MeterOptions,
-        settle: Settle = settle,
+        clean: Settle = record_or_refusal,
     ) -> Record | RefusedSystem:
         """Return the record of a system as its own row says of place, clock and meter."""
         name, longitude = str(self.ids[index]), float(self.longitude[index])
@@ -153,11 +153,11 @@ class SystemTable:
             raw = self._as_shown(raw, longitude)
             if self.generation[index]:  # what was given to the grid is its generation
                 raw = replace(raw, net=False, imported=None)
-        return at_longitude(settle(raw, self.options_of(index, options), name=name), longitude)
+        return at_longitude(clean(raw, self.options_of(index, options), name=name), longitude)
 
     @staticmethod
     def _as_shown(raw: RawSystem, longitude: float) -> RawSystem:
-        """Return a system whose stored zone says where it is, or nothing."""
+        """Return a system with a stored zone that says where it is, or nothing."""
         # A file of systems in many places keeps one zone, in which it is shown.
         zone = raw.stamps.zone
         if zone is None or min(hours_apart(zone, [longitude, -longitude])) <= FARTHEST:
@@ -262,7 +262,7 @@ def _first(folded: dict[str, str], usual: tuple[str, ...]) -> str | None:
 def _one_each(
     table: pa.Table, ids: list[str], where: str
 ) -> tuple[list[int], list[RefusedSystem], tuple[str, ...]]:
-    """Return one row per system, the systems whose rows contradict, and notes on both."""
+    """Return one row per system, the systems with rows that contradict, and notes on both."""
     if len(set(ids)) == len(ids) and "" not in ids:
         return list(range(len(ids))), [], ()
     places: dict[str, list[int]] = {}
@@ -271,7 +271,7 @@ def _one_each(
     notes = []
     unnamed = places.pop("", [])
     if unnamed:
-        notes.append(f"{len(unnamed)} rows of {where} name no system and were left out.")
+        notes.append(f"{len(unnamed)} rows of {where} name no system and were dropped.")
     rows, refused, merged = [], [], 0
     for name, at in places.items():
         if len(at) > 1:

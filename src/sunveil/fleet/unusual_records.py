@@ -17,7 +17,7 @@ Power = NDArray[np.float32]
 # Records of fewer readings go to the rules in any case.
 _FEWEST = 48
 
-# Of so many stuck stretches the levels are kept; a record with more goes to the rules.
+# How many stuck stretches keep their levels; a record with more goes to the rules.
 _LEVELS = 8
 
 # The rules count in 64 bits, and looks in 32: what is this close to a limit goes to the rules.
@@ -97,10 +97,10 @@ def _net_level(row: Power, axis: TimeGrid, *, sign_known: bool) -> Power | None:
         axis.starts[there], row[there].astype(np.float64), there, "a record", net=True
     )
     try:
-        told = quality_rules.tell_net(readings, turnable=not sign_known, interval=axis.step)
+        signed = quality_rules.tell_net(readings, turnable=not sign_known, interval=axis.step)
     except MeterError:
         return None
-    return np.abs(row) if told is readings else None
+    return np.abs(row) if signed is readings else None
 
 
 def _may_be_stuck(
@@ -135,7 +135,7 @@ def _may_change_unit(row: Power, top: float, axis: TimeGrid) -> bool:
 
 
 def _above_usual_top(count: int) -> int:
-    """Return how many of so many readings may lie above the level that the rules take as top."""
+    """Return how many readings of a record may lie above the level that the rules call top."""
     return int(_MARGIN * (1.0 - quality_rules.TOP_QUANTILE) * count + 2.0)
 
 
@@ -160,7 +160,7 @@ def _tally(row):  # type: ignore[no-untyped-def]
 @njit(cache=True, nogil=True)
 def _range(row):  # type: ignore[no-untyped-def]
     """Return the lowest reading of (n,), no more than zero, and the highest, no less. [kW]"""
-    # loops without branches over so many readings at a time, which wide registers take at once
+    # loops without branches over as many readings as wide registers take at once
     lanes = 64
     length = len(row)
     tops = np.zeros(lanes, dtype=np.float32)
@@ -245,7 +245,7 @@ def _count_dim_days(row, first, step, top, factor):  # type: ignore[no-untyped-d
 
 @njit(cache=True, nogil=True)
 def _few_reach(row, level, most):  # type: ignore[no-untyped-def]
-    """Return whether no more than so many readings of (n,) come up to a level. [kW]"""
+    """Return whether no more than a number of readings of (n,) come up to a level. [kW]"""
     block = 64
     near = 0
     for start in range(0, len(row), block):

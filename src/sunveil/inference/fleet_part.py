@@ -361,7 +361,7 @@ class CellSkies:
                 self._kept.move_to_end(key)
                 return self._kept[key]
             turn = self._making.setdefault(key, threading.Lock())
-        with turn:  # the second one finds it made
+        with turn:  # the second caller finds it made
             with self._lock:
                 if key in self._kept:
                     return self._kept[key]

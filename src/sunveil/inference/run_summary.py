@@ -23,7 +23,7 @@ from sunveil.estimates.read_write import (
     every_plane,
     planes_of_column,
     trackers_of_column,
-    untold_of_column,
+    unresolved_of_column,
 )
 from sunveil.fleet.gather import not_gathered
 from sunveil.fleet.run_context import RunContext
@@ -175,9 +175,9 @@ def plane_kinds(estimates: pa.Table) -> dict[str, NDArray[np.bool_]]:
     several = pc.greater(pc.list_value_length(estimates["planes"]), 1)
     two = np.asarray(several.to_numpy(), dtype=bool)
     tracker = trackers_of_column(estimates["tracker"])
-    untold = untold_of_column(estimates["flags"]) & ~two & ~tracker
-    one = ~two & ~tracker & ~untold
-    return {"one": one, "two": two & ~tracker, "tracker": tracker, "untold": untold}
+    unresolved = unresolved_of_column(estimates["flags"]) & ~two & ~tracker
+    one = ~two & ~tracker & ~unresolved
+    return {"one": one, "two": two & ~tracker, "tracker": tracker, "unresolved": unresolved}
 
 
 def fixed_planes(estimates: pa.Table, turned: NDArray[np.bool_]) -> FleetPlanes:

@@ -25,7 +25,7 @@ from sunveil.meters.header_and_units import (
     units_in,
 )
 from sunveil.meters.numbers_and_dates import name_rows
-from sunveil.meters.read_files import only_records, read_meters, settle
+from sunveil.meters.read_files import only_records, read_meters, record_or_refusal
 from sunveil.meters.reading_options import MeterKeywords, MeterOptions, Unit, zone_name
 from sunveil.meters.record import Record, RefusedSystem
 from sunveil.meters.split_systems import read_table
@@ -120,7 +120,7 @@ def systems_of_frame(frame: pd.DataFrame, options: MeterOptions) -> list[Record 
         frame = frame.rename_axis("time").reset_index()
     table = pa.table({str(name): _as_arrow(frame[name]) for name in frame.columns})
     found = read_table(cells_of_table(table, options, where=where, stem="system"), options)
-    return [settle(raw, own, name=raw.system_id) for raw, own in found.systems()]
+    return [record_or_refusal(raw, own, name=raw.system_id) for raw, own in found.systems()]
 
 
 def _is_wide(frame: pd.DataFrame, options: MeterOptions) -> bool:
@@ -149,7 +149,7 @@ def _systems_of_columns(frame: pd.DataFrame, options: MeterOptions) -> list[Reco
         except SunveilError as error:
             systems.append(RefusedSystem(names[place], "meter", str(error)))
         else:
-            systems.append(settle(raw, options, name=names[place]))
+            systems.append(record_or_refusal(raw, options, name=names[place]))
     return systems
 
 

@@ -20,7 +20,7 @@ from sunveil.meters.json_files import read_json
 from sunveil.meters.nem12 import is_nem12
 from sunveil.meters.numbers_and_dates import decimal_mark
 from sunveil.meters.quality_rules import TURNED, drop_missing
-from sunveil.meters.read_files import iter_systems, settle
+from sunveil.meters.read_files import iter_systems, record_or_refusal
 from sunveil.meters.reading_options import ADDED, AUTO, MeterOptions, Register, parse_timezone
 from sunveil.meters.record import Record
 from sunveil.meters.registers import find_register
@@ -62,7 +62,7 @@ class SystemCheckup:
     longest_gap_days: float  # [days] the longest time without one
     peak_kw: float  # [kW] nearly its highest power
     brightest_hour: float | None  # [h]
-    doubts: tuple[str, ...]  # what looks wrong, one sentence each
+    warnings: tuple[str, ...]  # what looks wrong, one sentence each
     notes: tuple[str, ...]  # what the reader did, one sentence each
 
     @property
@@ -75,7 +75,7 @@ class SystemCheckup:
     def to_dict(self) -> dict[str, Any]:
         """Return it as plain JSON types."""
         named = {name: getattr(self, name) for name in self.__dataclass_fields__}
-        return {**named, "doubts": list(self.doubts), "notes": list(self.notes)}
+        return {**named, "warnings": list(self.warnings), "notes": list(self.notes)}
 
 
 def check_record(record: Record) -> SystemCheckup:
@@ -100,10 +100,10 @@ def check_record(record: Record) -> SystemCheckup:
         longest_gap_days=round(float(days.max(initial=record.interval_minutes / 1440.0)), 3),
         peak_kw=float(f"{np.quantile(record.power_kw, TOP):.4g}"),
         brightest_hour=_brightest_hour(record),
-        doubts=(),
+        warnings=(),
         notes=record.notes,
     )
-    object.__setattr__(found, "doubts", tuple(_doubts(found)))
+    object.__setattr__(found, "warnings", tuple(_warnings(found)))
     return found
 
 
@@ -120,25 +120,25 @@ def _brightest_hour(record: Record) -> float | None:
     return round(float(np.arctan2(east, north) * 12.0 / np.pi) % 24.0, 1)
 
 
-def _doubts(found: SystemCheckup) -> list[str]:
-    doubts = []
+def _warnings(found: SystemCheckup) -> list[str]:
+    warnings = []
     if found.days < SHORT_DAYS:
-        doubts.append(f"only {found.days:.0f} days: estimates need a season or more to be sure")
+        warnings.append(f"only {found.days:.0f} days: estimates need a season or more to be sure")
     if found.missing > MUCH_MISSING:
-        doubts.append(f"{100.0 * found.missing:.0f}% of the intervals have no reading")
+        warnings.append(f"{100.0 * found.missing:.0f}% of the intervals have no reading")
     if found.longest_gap_days > LONG_GAP:
-        doubts.append(f"a gap of {found.longest_gap_days:.0f} days")
+        warnings.append(f"a gap of {found.longest_gap_days:.0f} days")
     if not found.unit_known:
-        doubts.append(f"unit not certain: taken as {found.unit}; set option `power_unit`")
+        warnings.append(f"unit not certain: taken as {found.unit}; set option `power_unit`")
     if not USUAL_PEAK[0] <= found.peak_kw <= USUAL_PEAK[1]:
-        doubts.append(f"the highest power is {found.peak_kw:.3g} kW: check the unit")
+        warnings.append(f"the highest power is {found.peak_kw:.3g} kW: check the unit")
     hour = found.brightest_hour
     if hour is None:
-        doubts.append("nothing is generated")
+        warnings.append("nothing is generated")
     # of stamps in UTC, the place decides when noon is
     elif found.timezone != "UTC" and not BRIGHT_HOURS[0] <= hour <= BRIGHT_HOURS[1]:
-        doubts.append(f"days are brightest at {hour:.1f} h of their clock: check the time zone")
-    return doubts
+        warnings.append(f"days are brightest at {hour:.1f} h of their clock: check the time zone")
+    return warnings
 
 
 # Where a proposal comes from: what only readings say must be checked by the curator.
@@ -299,7 +299,7 @@ def _roles_in_header(found: TableReadings, given: MeterOptions) -> ColumnRoles |
 
 
 def _record(raw: RawSystem, options: MeterOptions) -> Record | None:
-    found = settle(raw, options, name=raw.system_id)
+    found = record_or_refusal(raw, options, name=raw.system_id)
     return found if isinstance(found, Record) else None
 
 

@@ -103,7 +103,7 @@ def mend_negatives(readings: RawReadings) -> RawReadings:
         notes.append(f"{count(small)} {said}")
     if wrong.any():
         note = f"{count(int(wrong.sum()))} of days that go far below zero, among"
-        notes.append(f"{note} {name_rows(readings.rows[wrong])}, left out.")
+        notes.append(f"{note} {name_rows(readings.rows[wrong])}, dropped.")
     return readings.with_power(np.maximum(power, 0.0)).keep(~wrong, *notes)
 
 
@@ -337,18 +337,16 @@ def drop_missing(readings: RawReadings) -> RawReadings:
     if infinite.any():
         note = f"{count(int(infinite.sum()), 'infinite reading')}, among"
         readings = readings.keep(
-            ~infinite, f"{note} {name_rows(readings.rows[infinite])}, left out."
+            ~infinite, f"{note} {name_rows(readings.rows[infinite])}, dropped."
         )
     missing: Mask = np.any(np.isnan(readings.columns), axis=0)
     if missing.all():
         raise MeterError(f"{readings.where} has no reading that is a number")
     if missing.any():
-        readings = readings.keep(
-            ~missing, f"{count(int(missing.sum()), 'empty reading')} left out."
-        )
+        readings = readings.keep(~missing, f"{count(int(missing.sum()), 'empty reading')} dropped.")
     sentinel = np.any([_is_stand_in(power) for power in readings.columns], axis=0)
     if sentinel.any():
-        note = f"{count(int(sentinel.sum()))} that a logger writes for missing, left out."
+        note = f"{count(int(sentinel.sum()))} that a logger writes for missing, dropped."
         readings = readings.keep(~sentinel, note)
     if not len(readings):
         raise MeterError(f"{readings.where} has no reading that is a number")
@@ -425,7 +423,7 @@ def drop_spikes(readings: RawReadings) -> RawReadings:
     if usual <= 0.0 or not wild.any():
         return readings
     note = f"{count(int(wild.sum()), 'impossible spike')}, among {name_rows(readings.rows[wild])}"
-    return readings.keep(~wild, f"{note}, left out.")
+    return readings.keep(~wild, f"{note}, dropped.")
 
 
 def drop_stuck(readings: RawReadings, *, interval: int) -> RawReadings:
@@ -447,7 +445,7 @@ def drop_stuck(readings: RawReadings, *, interval: int) -> RawReadings:
     note = f"{count(int(stuck.sum()))} stuck at one value in"
     place = f"between {name_time(times[0])} and {name_time(times[-1])}"
     return readings.keep(
-        ~stuck, f"{note} {count(int(runs.sum()), 'stretch', 'stretches')} {place} left out."
+        ~stuck, f"{note} {count(int(runs.sum()), 'stretch', 'stretches')} {place} dropped."
     )
 
 

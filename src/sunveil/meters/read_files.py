@@ -129,7 +129,9 @@ def iter_systems(
             found.setdefault(raw.system_id, []).append((raw, own))
     for name in sorted(found):
         whole, own = joined(found.pop(name))
-        yield settle(whole, own if options_of is None else options_of(name, own), name=name)
+        yield record_or_refusal(
+            whole, own if options_of is None else options_of(name, own), name=name
+        )
 
 
 def iter_raw_systems(path: Path, options: MeterOptions) -> Iterator[RawRead]:
@@ -161,7 +163,7 @@ def iter_raw_systems(path: Path, options: MeterOptions) -> Iterator[RawRead]:
                 yield failed(content.stem, error), options
 
 
-def settle(
+def record_or_refusal(
     raw: RawSystem | RefusedSystem | MeterError, options: MeterOptions, *, name: str
 ) -> Record | RefusedSystem:
     """Return the record of a system, or why there is none."""

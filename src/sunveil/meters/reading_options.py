@@ -116,7 +116,7 @@ class MeterOptions:
         Option(
             "Decimal mark.",
             "``auto`` detects it for each system; for releases it is then the point, and a table"
-            " whose separator leaves it open is refused.",
+            " with a separator that leaves it open is refused.",
             choices=(AUTO, ".", ","),
         ),
     ] = AUTO
@@ -186,7 +186,7 @@ class MeterOptions:
     register: Annotated[
         Register | str,
         Option(
-            "Cumulative readings, whose differences are taken: cumulative (never resets), daily"
+            "Cumulative readings, of which differences are taken: cumulative (never resets), daily"
             " (resets every day) or no; auto: from the header and, for inference, the readings.",
             choices=(AUTO, *Register),
         ),

@@ -45,7 +45,7 @@ _DIGITS = re.compile("[0-9]{1,9}")
 # What may be quoted of a key that is not a schema's.
 _KEY = re.compile(r"[a-z_]{1,30}")
 
-# How the one document of a file begins and ends: a second one would begin anew.
+# How the one document of a file begins and ends: a second one would start again.
 _BEGIN = (yaml.StreamStartEvent, yaml.DocumentStartEvent, yaml.MappingStartEvent)
 
 _END = (yaml.MappingEndEvent, yaml.DocumentEndEvent, yaml.StreamEndEvent)
@@ -261,8 +261,8 @@ def _needless(name: str, value: Any, origin: str) -> bool:
 
 
 def _comment(option: Option, origin: str) -> list[str]:
-    told = [option.help, origin] if origin.startswith(CHECK) else [f"{option.help} {origin}"]
-    return [f"# {line}" for line in told]
+    lines = [option.help, origin] if origin.startswith(CHECK) else [f"{option.help} {origin}"]
+    return [f"# {line}" for line in lines]
 
 
 def _scalar(value: Any, option: Option) -> str:

@@ -437,9 +437,9 @@ def _system(
         if problem is not None:
             return RefusedSystem(name, "meter", problem), options
         if words:
-            notes = (*notes, f"{count(words, 'cell')} without a number, left out.")
+            notes = (*notes, f"{count(words, 'cell')} without a number, dropped.")
         if timeless := int((~known & ~np.isnan(values)).sum()):
-            notes = (*notes, f"{count(timeless, 'row')} without a time, left out.")
+            notes = (*notes, f"{count(timeless, 'row')} without a time, dropped.")
     raw = RawSystem(
         name,
         where,

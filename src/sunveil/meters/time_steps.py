@@ -390,7 +390,7 @@ def snap(readings: RawReadings, interval: int, *, fraction: float) -> RawReading
         )
     left = count(int(stray.sum()))
     return snapped.keep(
-        ~stray, f"{left} off the even spacing, among {name_rows(readings.rows[stray])}, left out."
+        ~stray, f"{left} off the even spacing, among {name_rows(readings.rows[stray])}, dropped."
     )
 
 
@@ -431,7 +431,7 @@ def merge_duplicates(readings: RawReadings, policy: Duplicates) -> RawReadings:
     sizes = np.diff(np.r_[heads, len(readings)])
     note = (
         f"{count(int(torn.sum()), 'time')} with different readings, among"
-        f" {name_rows(readings.rows[tears])}, settled by the {policy.value} of them"
+        f" {name_rows(readings.rows[tears])}, resolved by the {policy.value} of them"
         f" ({percent(int(torn.sum()), len(heads))} of the record)."
     )
     if policy is Duplicates.MEAN:

@@ -592,7 +592,7 @@ PLANE_MEANINGS = {
     "one": "one plane",
     "two": "two planes",
     "tracker": "a single-axis tracker",
-    "untold": "several planes, not separable",
+    "unresolved": "several planes, not separable",
 }
 
 

@@ -79,7 +79,7 @@ class Data:
         return self._systems.get(dataset)
 
     def homes(self, dataset: Served) -> list[SystemHome]:
-        """Return whose the systems are, as far as the dataset's table of systems says."""
+        """Return who owns the systems, as far as the dataset's table of systems says."""
         return self._homes.get(dataset)
 
     def _read_homes(self, dataset: Served) -> list[SystemHome]:
@@ -95,7 +95,7 @@ class Data:
 
     def _read_systems(self, dataset: Served) -> SystemsToRelease:
         """Return the systems of a dataset as every release reads them."""
-        # A system of which no record can be made, for its rows and stamps, is left out; whatever
+        # A system of which no record can be made, for its rows and stamps, is dropped; whatever
         # readings a record holds, it is there.
         assert dataset.meters is not None
         reading = replace(meter_options(dataset), cleaning="each")

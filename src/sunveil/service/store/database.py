@@ -437,7 +437,7 @@ def now(later: float = 0.0) -> str:
 
 
 def add_row(db: Transaction, row: Base) -> None:
-    """Insert a row; whoever reads it next reads what the database has."""
+    """Insert a row; the next reader gets what the database has."""
     db.add(row)
     db.flush()
     db.expunge(row)
