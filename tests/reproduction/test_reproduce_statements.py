@@ -26,7 +26,6 @@ from reproduction.statements import (
 )
 from reproduction.steps import steps_figure
 from reproduction.subject import PLANE, YEAR, meter_subject, simulated_subject
-from sunveil.errors import MeterError
 from sunveil.estimates.inference_options import DayGroup
 from sunveil.grids import plane_grid
 from sunveil.meters import MeterOptions, Record, from_pandas
@@ -302,12 +301,3 @@ def test_a_system_of_a_file_is_private_and_on_its_declared_clock(tmp_path):
     assert "reported plane is azimuth 180°, tilt 30°" in subject.words
     # under an embedded clear sky the paper's choice of days means nothing, which is said
     assert "every day looks clear" in subject.words
-
-
-def test_a_file_of_several_systems_needs_a_name_and_a_right_one(tmp_path):
-    path = write(tmp_path / "two.csv", {"a": 1.0, "b": 2.0})
-    options = MeterOptions(timezone="UTC-07:00")
-    with pytest.raises(MeterError, match=r"two\.csv has 2 systems, such as a; choose one"):
-        meter_subject(path, HERE, options=options)
-    with pytest.raises(MeterError, match=r"two\.csv has no system 'c'"):
-        meter_subject(path, HERE, system="c", options=options)

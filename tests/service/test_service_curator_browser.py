@@ -22,7 +22,7 @@ from sunveil.service.store.accounts import new_setup_secret
 
 DESK = {"width": 1280, "height": 900}
 PHONE = {"width": 360, "height": 740}
-LONG = 60_000
+LONG = 180_000
 expect.set_options(timeout=LONG)
 
 

@@ -5,7 +5,7 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 
 import pytest
-from service_makers import quick_settings
+from service_makers import PASSWORD, quick_settings
 from sqlalchemy import inspect, text
 
 from sunveil.errors import LedgerError, ParameterError, ReleaseNotFound
@@ -27,8 +27,6 @@ from sunveil.service.store.database import (
     insert_new,
     now,
 )
-
-PASSWORD = "correct horse battery staple"
 
 
 @pytest.fixture(params=["sqlite", "postgresql"])
