@@ -14,7 +14,10 @@ from sunveil.engine.clipping import (
     IN_DOUBT,
     LIMITED,
     OVERSHOOT,
+    SHORTLY_SHOWN,
+    SHOWN_HIGH,
     exclude,
+    largest_capacity,
     shown_capacity,
 )
 from sunveil.engine.coarse_search import modelled_power, search
@@ -135,6 +138,22 @@ def test_what_is_in_doubt_or_limited_may_exceed_the_shown_capacity_by_less(
         np.testing.assert_array_equal(fit.model, modelled_power(fit.points, fit.prepared))
     else:
         np.testing.assert_array_equal(fit.points[0], point)
+
+
+def test_no_model_overshoots_the_record(fit):
+    fit.points[2, CAPACITY] += np.log(1.3)
+    fit.model[2] *= np.float32(1.3)
+    before = fit.points.copy()
+    assert exclude(fit, np.zeros(4, dtype=bool)).tolist() == [False, False, True, False]
+    np.testing.assert_array_equal(fit.points[[0, 1, 3]], before[[0, 1, 3]])
+
+
+def test_what_nothing_speaks_against_may_be_as_large_as_it_was_fitted(fit):
+    shown, fitted = shown_capacity(fit), np.exp(fit.points[:, CAPACITY])
+    nobody, everybody = np.zeros(4, dtype=bool), np.ones(4, dtype=bool)
+    np.testing.assert_allclose(largest_capacity(fit, nobody, nobody), fitted)
+    np.testing.assert_allclose(largest_capacity(fit, everybody, nobody), SHOWN_HIGH * shown)
+    np.testing.assert_allclose(largest_capacity(fit, everybody, everybody), SHORTLY_SHOWN * shown)
 
 
 def spread(azimuth, tilt, *, angle=1.0, capacity=0.02):

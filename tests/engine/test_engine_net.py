@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from types import SimpleNamespace
 
 import numpy as np
 import pandas as pd
@@ -267,6 +268,20 @@ def test_a_sky_that_no_place_has_is_strange(rows, prepared, fit_of):
     clouds[-1] = 1.0
     assert is_strange(replace(fit, state=replace(fit.state, clouds=clouds)), prepared)
     assert is_strange(replace(fit, found=0.1 * fit.found), prepared)
+
+
+def test_an_unknown_label_of_short_intervals_widens_what_is_across(rows, prepared, fit_of):
+    row = rows[0] - household()
+    fit = fit_of(row)
+    # the convention of long intervals holds
+    assert Flag.LABEL_UNKNOWN not in judge_net(fit, row, prepared, label_known=False).flags
+    sky = replace(prepared.sky, grid=replace(prepared.sky.grid, step=900))
+    short = SimpleNamespace(sky=sky, slot=prepared.slot, numbers=prepared.numbers)
+    known, unknown = (judge_net(fit, row, short, label_known=said) for said in (True, False))
+    assert Flag.LABEL_UNKNOWN in unknown.flags
+    more = unknown.covariance - known.covariance
+    assert more[0, 0] == pytest.approx(1.8**2, rel=0.02)
+    assert abs(more[1, 1]) < 0.1
 
 
 @pytest.mark.parametrize(("sign", "hours"), [(-1, 0), (1, 0), (1, 12)])

@@ -17,6 +17,7 @@ from sunveil.engine.bright_envelope import (
     find_starts,
     points_of,
     starting_grid,
+    starts_within,
 )
 from sunveil.engine.coarse_search import (
     believable,
@@ -153,6 +154,24 @@ def test_a_plane_of_the_grid_is_its_own_best_start(prepared):
     np.testing.assert_allclose(starts[:, 0, :2], points[chosen, :2])
     np.testing.assert_allclose(np.exp(starts[:, 0, CAPACITY]), 4.0, rtol=1e-4)
     np.testing.assert_allclose(remains[:, 0], 0.0, atol=1e-5)
+
+
+def test_a_start_within_a_capacity_asks_for_no_more(prepared):
+    points, groups = points_of(starting_grid()), prepared.groups
+    steep = np.hypot(points[:, 0], points[:, 1]) > 60.0
+    north = int(np.flatnonzero(steep & (points[:, 1] > 0.0))[0])
+    envelope = np.repeat(4.0 * groups.profiles[[north]], 3, axis=0)
+    envelope[:, ::5] = np.nan
+    found = starts_within(envelope, groups, np.array([4.2, 2.0, 0.0]))
+    assert found[0] == north
+    there = np.isfinite(envelope[0])
+    shape = groups.profiles[:, there]
+    capacity = (shape @ envelope[0, there]) / (shape * shape).sum(axis=1)
+    left = ((envelope[0, there] - capacity[:, None] * shape) ** 2).sum(axis=1)
+    within = np.flatnonzero(capacity <= 2.0)
+    assert found[1] == within[left[within].argmin()]
+    # where every plane asks for more, the one that asks for least
+    assert found[2] == capacity.argmin()
 
 
 def test_so_few_readings_are_not_enough(prepared, rows):
