@@ -7,12 +7,15 @@ import pandas as pd
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
+from fleet_folders import stamps, values
 
 from sunveil.fleet import duckdb_reader
 from sunveil.fleet import open as opening
+from sunveil.fleet.blocks import scatter
 from sunveil.fleet.open import open_fleet, some_records
 from sunveil.meters import MeterOptions
 from sunveil.meters.record import RefusedSystem
+from sunveil.site import TimeGrid
 
 ZONES = ("UTC", "UTC-07:00", "America/Denver", "Europe/London", "Australia/Lord_Howe")
 
@@ -29,25 +32,6 @@ def year(zone, minutes=60):
     return pd.DataFrame({"time": wall, "power_kw": power, "utc": utc})
 
 
-def changed(column, places, value):
-    """Return the change of some cells of a system: to a value, or by a function."""
-
-    def change(rows):
-        cells = rows[column].to_numpy().copy()
-        cells[places] = value(cells[places]) if callable(value) else value
-        return rows.assign(**{column: cells})
-
-    return change
-
-
-def stamps(places, value):
-    return changed("time", places, value)
-
-
-def values(places, value):
-    return changed("power_kw", places, value)
-
-
 MINUTE = np.timedelta64(1, "m")
 NOON = slice(12, None, 24)
 # Systems that are out of the ordinary: clock, change of the rows, whether they are read once more.
@@ -58,6 +42,11 @@ ODD = {
     "missing": ("UTC", values(slice(700, 720), np.nan), 0),
     "minus zero": ("UTC", values(slice(0, 3), -0.0), 0),
     "one other stamp": ("UTC", stamps([300], lambda at: at + MINUTE), 1),
+    "half past": (
+        "UTC",
+        lambda rows: stamps([301], lambda at: at + 30 * MINUTE)(rows.drop(302)),
+        1,
+    ),
     "two orders": ("UTC", lambda rows: pd.concat([rows[:99], rows[99::2], rows[100::2]]), 0),
     "later first": ("UTC", lambda rows: pd.concat([rows[4000:], rows[:4000]]), 0),
     "missing twice": (
@@ -93,8 +82,11 @@ def fleet(tmp_path_factory):
         found[name], zones[name] = change(year(zone)), zone
     folder = tmp_path_factory.mktemp("odd")
     frame = pd.concat([rows.assign(system_id=name) for name, rows in found.items()])
+    turn = np.isin(np.arange(8760), [1000, *range(5000, 5300), 7001])  # their stamps go on evenly
+    both = year("UTC").assign(system_id=np.where(turn, "second", "first"))
+    zones |= dict.fromkeys(("first", "second"), "UTC")
     unknown = year("UTC").assign(system_id="unknown")
-    frame = pd.concat([frame, unknown]).reset_index(drop=True)
+    frame = pd.concat([frame, both, unknown]).reset_index(drop=True)
     lines = [f"{name},40,-105,{zone}" for name, zone in zones.items()]
     (folder / "s.csv").write_text("\n".join(["system_id,latitude,longitude,timezone", *lines]))
     return frame, folder / "s.csv", sorted(name for name, (*_, again) in ODD.items() if again)
@@ -144,3 +136,14 @@ def test_blocks_hold_what_the_reader_of_single_files_reads(
             seconds, power = held[name]
             np.testing.assert_array_equal(seconds, record.times.astype("M8[s]").view(int))
             np.testing.assert_array_equal(power, record.power_kw.astype("float32"))
+
+
+@pytest.mark.parametrize("run", [(-1, 1, 5), (198, 1, 3), (0, 50, 5)])
+def test_a_run_beyond_the_axis_is_not_written_and_makes_its_system_odd(run):
+    axis, (at, stride, rows) = TimeGrid(1_546_300_800, 3600, 200), run
+    runs = np.array([[0, axis.first + at * 3600, stride * 3600, 0, rows]])
+    power, needs_review = np.full((1, 200), 7.0, dtype=np.float32), np.zeros(1, dtype=np.uint8)
+    readings, row = np.ones(9, dtype=np.float32), np.zeros(1, dtype=np.int32)
+    scatter(runs, readings, axis, row, shift=0, factor=1.0, needs_review=needs_review, power=power)
+    assert needs_review.tolist() == [1]
+    assert np.isnan(power).all()
