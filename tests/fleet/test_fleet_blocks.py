@@ -33,7 +33,7 @@ def year(zone, minutes=60):
 
 
 MINUTE = np.timedelta64(1, "m")
-NOON = slice(12, None, 24)
+SKIPPED = pd.Timestamp("2019-03-10 02")
 # Systems that are out of the ordinary: clock, change of the rows, whether they are read once more.
 ODD = {
     "gaps": ("America/Denver", lambda rows: rows.sample(frac=0.7, random_state=1).sort_index(), 0),
@@ -54,7 +54,11 @@ ODD = {
         lambda rows: pd.concat([rows, rows[10:400:2].assign(power_kw=np.float32(np.nan))]),
         0,
     ),
-    "backwards": ("America/Denver", lambda rows: rows[::-1], 1),
+    "backwards": (
+        "America/Denver",
+        lambda rows: pd.concat([rows[:99], rows[99:199][::-1], rows[199:]]),
+        1,
+    ),
     "twice": ("UTC", lambda rows: pd.concat([rows[:100], rows[99:]]), 1),
     "twice later": ("UTC", lambda rows: pd.concat([rows, rows[50:70]]), 1),
     "infinite": ("UTC", values([540], -np.inf), 1),
@@ -66,7 +70,11 @@ ODD = {
     "no time": ("UTC", stamps([100], np.datetime64("NaT")), 1),
     "long ago": ("UTC", stamps([100], np.datetime64(1, "us")), 1),
     "far ahead": ("America/Denver", stamps([100], np.datetime64("2128-06-11")), 1),
-    "skipped hour": ("America/Denver", lambda rows: rows.assign(time=rows["utc"]), 1),
+    "skipped hour": (
+        "America/Denver",
+        lambda rows: rows.replace({"time": {pd.Timestamp("2019-03-10 03"): SKIPPED}}),
+        1,
+    ),
     "off": ("UTC", stamps(slice(10, 15), lambda at: at + 17 * MINUTE), 1),
     "seconds": ("UTC", stamps(slice(None, None, 3), lambda at: at + np.timedelta64(1, "s")), 1),
     "half seconds": ("UTC", stamps(slice(9, 99), lambda at: at + np.timedelta64(400, "ms")), 0),
