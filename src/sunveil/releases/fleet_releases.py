@@ -417,7 +417,7 @@ def score_part(
     workers: int,
 ) -> Iterator[ScoredSystem]:
     """Yield the scores of a part, systems that share a frame one after another."""
-    # None: scores are as private as the readings. Nothing is drawn here, so that a score may be
+    # Unprotected: scores are as private as the readings. Nothing is drawn here, so that a score may be
     # made by any thread, and made again.
     _refuse_whole_records(fleet)
     members, names = roster.members, fleet.names
