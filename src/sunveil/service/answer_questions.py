@@ -283,7 +283,7 @@ class LedgerBroker:
 
     def _write(self, release: str) -> dict[str, bytes]:
         self._load()
-        from sunveil.service.release_files import files_of
+        from sunveil.service.question_data import files_of
 
         with self._store.reading() as db:
             found = find_release(db, release)

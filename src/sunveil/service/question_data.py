@@ -1,8 +1,11 @@
-"""Each kind of question: its plan, expected errors and answer, and the private data it needs."""
+"""Each kind of question: its plan, errors, answer and files, and the private data it needs."""
 
 from __future__ import annotations
 
+import datetime
+import json
 import math
+import tempfile
 import threading
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
@@ -16,7 +19,16 @@ from sunveil.ledger.ledger import Ledger
 from sunveil.ledger.promises import Question, SystemHome
 from sunveil.meters.schema_files import schema_digest
 from sunveil.privacy.discrete_noise import Spending
-from sunveil.publication.published_tables import LARGEST_KW, MARGINS, Bins, Publication
+from sunveil.privacy.guarantees import ConcentratedGuarantee, Guarantee, parse_unit
+from sunveil.publication.publication_folder import write_publication
+from sunveil.publication.published_tables import (
+    LARGEST_KW,
+    MARGINS,
+    Bins,
+    HowMade,
+    Publication,
+    PublishedTable,
+)
 from sunveil.publish.account import PublicationAccount
 from sunveil.publish.capacity_cap import ClipRule, expected_cut, ladder
 from sunveil.publish.fleet_tables import Expected, FleetTables, TableChoices
@@ -35,7 +47,7 @@ from sunveil.service.questions import (
     SystemsQuestion,
     TotalsQuestion,
 )
-from sunveil.service.store.database import Served
+from sunveil.service.store.database import ReleaseRow, Served
 from sunveil.service.upload_checks import meter_options
 from sunveil.site import Site
 
@@ -318,3 +330,48 @@ def system_errors(errors: ExpectedErrors) -> tuple[ExpectedError, ...]:
         ExpectedError("systems", column, mean, sign, OFF, of=guess)
         for (column, (sign, guess)), mean in zip(COLUMNS.items(), means, strict=True)
     )
+
+
+def publication_of(body: dict[str, Any]) -> Publication:
+    """Return a release as the publication that it was."""
+    return Publication(
+        title=body["title"],
+        tables=tuple(PublishedTable.from_dict(table) for table in body["tables"]),
+        guarantee=_guarantee_of(body),
+        mechanism=body["mechanism"],
+        public=body["public"],
+        how=HowMade(**body["how"]),
+    )
+
+
+def _guarantee_of(body: dict[str, Any]) -> Guarantee | ConcentratedGuarantee:
+    unit, given = parse_unit(body["unit"]), body["guarantee"]
+    if given["kind"] == "concentrated":
+        return ConcentratedGuarantee(unit, given["rho"], given["proof"])
+    return Guarantee(unit, given["epsilon"], given["delta"], given["proof"])
+
+
+def files_of(release: ReleaseRow) -> dict[str, bytes]:
+    """Return the files of a release by name; the same release gives the same bytes."""
+    body, day = release.body, datetime.datetime.fromisoformat(release.made).date()
+    with tempfile.TemporaryDirectory() as folder:
+        target = Path(folder) / "files"
+        account = PublicationAccount.from_dict(body["account"])
+        written = write_publication(target, publication_of(body), account=account, published=day)
+        files = {path.name: path.read_bytes() for path in written}
+    return files | {f"{each['name']}.json": table_json(release.id, each) for each in body["tables"]}
+
+
+def table_json(release: str, table: dict[str, Any]) -> bytes:
+    """Return a table as JSON: its columns, and its rows as objects by column."""
+    names = [name for name, _, _ in table["columns"]]
+    fields = {
+        "release": release,
+        "name": table["name"],
+        "about": table["about"],
+        "columns": [
+            {"name": name, "kind": kind, "about": about} for name, kind, about in table["columns"]
+        ],
+        "rows": [dict(zip(names, row, strict=True)) for row in table["rows"]],
+    }
+    return json.dumps(fields, ensure_ascii=False, allow_nan=False).encode()
