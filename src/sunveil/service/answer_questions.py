@@ -63,8 +63,6 @@ FILES_IN_MEMORY = 256 * 1024 * 1024  # [bytes]
 
 
 class LedgerBroker:
-    """What answers questions."""
-
     def __init__(self, settings: ServiceSettings, *, ledger: Ledger, store: Store) -> None:
         self._settings, self._ledger, self._store = settings, ledger, store
         self._data: Any = None
@@ -128,7 +126,6 @@ class LedgerBroker:
     # -- what may be asked
 
     def plan(self, dataset: str, question: Question, *, analyst: str) -> QuestionPlan:
-        """Plan a question, or refuse it; spend nothing."""
         case = self._case(dataset, question, analyst)
         from sunveil.service.question_advice import advised_plan
 
@@ -140,7 +137,6 @@ class LedgerBroker:
         return self._data is not None
 
     def suggest(self, dataset: str, kind: str, *, analyst: str) -> Suggestion:
-        """Suggest a question that costs at most 5% of the analyst's share."""
         any_question = QUESTIONS.validate_python({"kind": kind, "epsilon": 1.0})
         case = self._case(dataset, any_question, analyst)
         from sunveil.service.question_advice import suggest_question
@@ -239,7 +235,6 @@ class LedgerBroker:
         publication: Publication,
         question: LedgerQuestion,
     ) -> str:
-        """Keep an answer as a release, and return its id."""
         from sunveil.service.question_data import account_of_answer
 
         body = body_of(publication, asked=json.loads(asked.asked), edition=case.dataset.edition)
@@ -264,13 +259,11 @@ class LedgerBroker:
     # -- files
 
     def file_at_hand(self, release: str, name: str) -> ReleaseFile | None:
-        """Return a file of a release if it is in memory."""
         with self._guard:
             content = self._files.get(release, {}).get(name)
         return None if content is None else ReleaseFile(name, media_type_of(name), content)
 
     def file(self, release: str, name: str) -> ReleaseFile:
-        """Return a file of a release."""
         # One thread writes for all that wait. The files are public, so waiting reveals no draw.
         with self._writing:
             found = self.file_at_hand(release, name)
@@ -332,7 +325,6 @@ def body_of(publication: Publication, *, asked: dict[str, Any], edition: str) ->
 
 
 def media_type_of(name: str) -> str:
-    """Return what a file is, by its ending."""
     return {
         "csv": "text/csv; charset=utf-8",
         "parquet": "application/vnd.apache.parquet",

@@ -152,7 +152,6 @@ def open_service(settings: ServiceSettings) -> Service:
 
 
 def create_app(settings: ServiceSettings) -> FastAPI:
-    """Return the service as an ASGI application."""
     service = open_service(settings)
 
     @asynccontextmanager
@@ -221,7 +220,6 @@ SETTINGS = "SUNVEIL_WORKER_SETTINGS"
 
 
 def run_service(settings: ServiceSettings, *, say: Say) -> None:
-    """Serve until interrupted."""
     with bind(settings) as bound:
         service = open_service(settings)
         try:
@@ -275,7 +273,6 @@ def _end_with_parent() -> None:
 
 
 def bind(settings: ServiceSettings) -> socket.socket:
-    """Return a socket that listens, or raise an error that says why there is none."""
     family = socket.AF_INET6 if ":" in settings.host else socket.AF_INET
     bound = socket.socket(family, socket.SOCK_STREAM)
     bound.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
@@ -320,7 +317,6 @@ def run_demo(
 
 
 def serve_on(app: FastAPI, bound: socket.socket) -> None:
-    """Serve on a socket in this process until it is stopped."""
     server_of(_with_logs(app)).run(sockets=[bound])
 
 
@@ -361,7 +357,6 @@ def uvicorn_options(settings: ServiceSettings) -> dict[str, Any]:
 
 
 def base_url(bound: socket.socket, settings: ServiceSettings) -> str:
-    """Return the address that links begin with."""
     if settings.address:
         return settings.address
     host = f"[{settings.host}]" if ":" in settings.host else settings.host

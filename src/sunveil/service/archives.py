@@ -57,7 +57,6 @@ OPENERS: dict[bytes, Callable[[Path], Any]] = {
 def unpack(
     archive: Path, into: Path, *, limits: UploadLimits, left_out: list[str] | None = None
 ) -> list[Path]:
-    """Unpack an archive of tables, and return its files."""
     # Sizes are counted as they are unpacked: what an archive says of itself is believed in nothing.
     try:
         with zipfile.ZipFile(archive) as opened:

@@ -26,8 +26,6 @@ from sunveil.service import job_runner as runner
 
 
 class JobState(StrEnum):
-    """Whether a job runs, and how it ended if it does not."""
-
     RUNNING = "running"
     DONE = "done"
     FAILED = "failed"
@@ -36,7 +34,6 @@ class JobState(StrEnum):
 
     @property
     def over(self) -> bool:
-        """Whether the job has ended, in whatever way."""
         return self is not JobState.RUNNING
 
 
@@ -70,12 +67,10 @@ class JobProgress:
 
     @property
     def share(self) -> float:
-        """The part of the work that is done, from 0 to 1."""
         return min(self.done / self.total, 1.0) if self.total > 0 else 0.0
 
     @property
     def words(self) -> str:
-        """The progress in words, by systems where they are known."""
         if self.total <= 0:
             return PHASE_WORDS.get(self.doing, "starting")
         if self.systems is None or self.all_systems is None:
@@ -83,7 +78,6 @@ class JobProgress:
         return f"{self.systems:,} of {self.all_systems:,} systems"
 
     def to_dict(self) -> dict[str, Any]:
-        """Return all fields as plain JSON types."""
         return {
             "done": self.done,
             "total": self.total,
@@ -111,7 +105,6 @@ class BackgroundJob:
     runs: int  # how often it was started
 
     def to_dict(self) -> dict[str, Any]:
-        """Return all fields as plain JSON types."""
         return {
             "job_id": self.job_id,
             "kind": self.kind,
@@ -124,7 +117,6 @@ class BackgroundJob:
 
     @property
     def words(self) -> str:
-        """The state and the progress in words."""
         far = self.progress
         if self.state is not JobState.RUNNING:
             return STATE_WORDS[self.state]
@@ -156,7 +148,6 @@ LOCK_PAUSES = (0.0, 0.01, 0.02, 0.05)
 
 @contextmanager
 def held_lock(folder: Path) -> Iterator[int | None]:
-    """Yield the descriptor of a job's lock, or None where another process holds it."""
     lock = os.open(folder / "lock", os.O_CREAT | os.O_RDWR, 0o600)
     try:
         yield lock if any(_taken(lock, pause) for pause in LOCK_PAUSES) else None
@@ -174,7 +165,6 @@ def _taken(lock: int, pause: float) -> bool:
 
 
 def is_running(folder: Path) -> bool:
-    """Return whether a process holds a job's lock."""
     try:
         lock = os.open(folder / "lock", os.O_RDWR)
     except FileNotFoundError:
@@ -210,7 +200,6 @@ def read_job(folder: Path) -> BackgroundJob:
 
 
 def last_progress(path: Path) -> JobProgress | None:
-    """Return the last whole line of progress in a file."""
     for line in reversed(_tail(path)):
         with suppress(ValueError, TypeError, KeyError):
             stored = json.loads(line)
@@ -228,7 +217,6 @@ def last_progress(path: Path) -> JobProgress | None:
 
 
 def group_of(folder: Path) -> int | None:
-    """Return the process group of a job's last run."""
     stored = _read(folder / "process.json")
     return None if stored is None else int(stored["group"])
 
@@ -255,7 +243,6 @@ def _message(folder: Path, end: dict[str, Any] | None) -> str:
 
 
 def _tail(path: Path) -> list[bytes]:
-    """Return the last whole lines of a file that may be growing."""
     try:
         with path.open("rb") as file:
             size = file.seek(0, os.SEEK_END)
@@ -292,8 +279,6 @@ STEP_SECONDS = 60.0
 
 
 class BackgroundJobs:
-    """The jobs of a service, one folder each."""
-
     def __init__(
         self, folder: Path, *, cancel_seconds: float = CANCEL_SECONDS, memory: int | None = None
     ) -> None:
@@ -315,14 +300,12 @@ class BackgroundJobs:
         return self._run(self._known(job_id), command)
 
     def get(self, job_id: str) -> BackgroundJob | None:
-        """Return a job by its name; None where it was never started."""
         try:
             return read_job(self._path(job_id))
         except FileNotFoundError:
             return None
 
     def all(self, about: str | None = None) -> list[BackgroundJob]:
-        """Return all jobs, or those about one thing, the newest first."""
         found = []
         for path in self._folder.iterdir():
             if NAME.fullmatch(path.name):
@@ -343,7 +326,6 @@ class BackgroundJobs:
         return read_job(folder)
 
     def remove(self, job_id: str) -> None:
-        """Forget work that is not running."""
         folder = self._known(job_id)
         with held_lock(folder) as lock:
             if lock is None:

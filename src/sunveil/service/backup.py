@@ -42,7 +42,6 @@ SQLITE, POSTGRESQL = "sqlite", "postgresql"
 
 
 def kind_of(where: str) -> str:
-    """Return which database a path or URL is of."""
     return POSTGRESQL if is_url(where) else SQLITE
 
 
@@ -88,13 +87,11 @@ def _dump_postgresql(where: str, out: Path) -> dict[str, HighWaterMark]:
 
 
 def chain_ends(connection: Connection) -> dict[str, HighWaterMark]:
-    """Return how long the chain of each dataset is, and how it ends."""
     rows = connection.execute(select(datasets.c.name, datasets.c.length, datasets.c.head))
     return {row.name: HighWaterMark(row.length, row.head) for row in rows}
 
 
 def load_database(dump: Path, where: str) -> None:
-    """Bring a dumped database back, into a place where there is none."""
     if kind_of(where) == POSTGRESQL:
         options = ["--no-owner", "--no-privileges", "--single-transaction", "--exit-on-error"]
         _run_tool(
@@ -108,7 +105,6 @@ def load_database(dump: Path, where: str) -> None:
 
 
 def check_empty(where: str) -> None:
-    """Refuse a database that holds anything."""
     if kind_of(where) == SQLITE:
         if Path(where).exists():
             raise SunveilError("there is a database at the new place; a restore needs an empty one")
@@ -152,8 +148,6 @@ OF_PROCESSES = ("lock", "process.json")
 
 @dataclass(frozen=True, slots=True)
 class BackupSummary:
-    """What a backup holds."""
-
     files: int  # how many files of the data folder
     size: int  # [bytes] of the backup
     marks: dict[str, HighWaterMark]  # how far each dataset's chain is
@@ -161,7 +155,6 @@ class BackupSummary:
 
 
 def back_up_service(settings: ServiceSettings, out: Path) -> BackupSummary:
-    """Write the database and the data folder of a service into one file."""
     if not settings.data.is_dir():
         raise SunveilError("there is no such data folder; name the folder of a service")
     if out.exists():
@@ -254,7 +247,6 @@ class _Exactly(io.RawIOBase):
 
 
 def _add(archive: tarfile.TarFile, path: Path, name: str) -> str:
-    """Add a file to the archive, and return its digest."""
     with path.open("rb") as file:
         info = archive.gettarinfo(arcname=name, fileobj=file)
         info.mode, info.uid, info.gid, info.uname, info.gname = 0o600, 0, 0, "", ""
@@ -271,8 +263,6 @@ DAMAGED = "this file is no backup of a service, or it was damaged; take another 
 
 @dataclass(frozen=True, slots=True)
 class Restored:
-    """What came back."""
-
     made: str  # when the backup was made, in UTC
     verdicts: tuple[Verdict, ...]  # what the verification of each dataset found
     missing: tuple[str, ...]

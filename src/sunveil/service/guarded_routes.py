@@ -114,7 +114,6 @@ class GuardedRoute(APIRoute):
             )
 
     async def answer(self, request: Request, inner: Handler) -> Response:
-        """Answer a request that was admitted."""
         return await inner(request)
 
     def problem_for(self, error: SunveilError) -> Problem:
@@ -137,8 +136,6 @@ class ProbeRoute(GuardedRoute):
 
 
 class PublicRoute(GuardedRoute):
-    """A page for anybody."""
-
     audience = Audience.PUBLIC
 
     async def admit(self, request: Request) -> Identity | Response:
@@ -161,8 +158,6 @@ class PublicRoute(GuardedRoute):
 
 
 class AnalystPage(GuardedRoute):
-    """A page for an analyst who has logged in."""
-
     audience = Audience.ANALYST
 
     async def admit(self, request: Request) -> Identity | Response:
@@ -197,7 +192,6 @@ class AnalystApi(GuardedRoute):
         )
 
     def is_event(self, response: Response) -> bool:
-        """Return whether something was drawn."""
         return response.status_code == CREATED
 
 
@@ -220,7 +214,6 @@ class ConsolePage(GuardedRoute):
         return found
 
     def is_event(self, response: Response) -> bool:
-        """Return whether something was changed."""
         return response.status_code < BAD_REQUEST
 
     def check_role(self, found: Identity) -> None:
@@ -232,12 +225,9 @@ class ConsolePage(GuardedRoute):
 
 
 class CuratorPage(ConsolePage):
-    """A page for a curator who has signed in."""
-
     audience = Audience.CURATOR
 
     def check_role(self, found: Identity) -> None:
-        """Refuse an auditor."""
         if found.role != CURATOR:
             raise Problem(403, "This is for curators; an auditor may read the ledger.")
 
@@ -272,7 +262,6 @@ def takes_uploads(endpoint: Endpoint) -> Endpoint:
 
 
 def public_router(prefix: str = "") -> APIRouter:
-    """Return a router of pages for anybody."""
     return _router(PublicRoute, prefix)
 
 
@@ -282,22 +271,18 @@ def probe_router() -> APIRouter:
 
 
 def analyst_router() -> APIRouter:
-    """Return a router of pages for analysts who have logged in."""
     return _router(AnalystPage, "/analyst")
 
 
 def api_router() -> APIRouter:
-    """Return a router of the JSON API, for analysts' tokens."""
     return APIRouter(prefix="/api/v1", route_class=AnalystApi, redirect_slashes=False)
 
 
 def curator_router() -> APIRouter:
-    """Return a router of pages for curators who have logged in."""
     return _router(CuratorPage, "/curator")
 
 
 def console_router() -> APIRouter:
-    """Return a router of pages for curators and auditors who have signed in."""
     return _router(ConsolePage, "/curator")
 
 

@@ -99,7 +99,6 @@ class TextLines(logging.Formatter):
     """Lines that people read: time, level, logger, message, and facts as ``name="value"``."""
 
     def format(self, record: logging.LogRecord) -> str:
-        """Return a record as one line."""
         facts = getattr(record, "facts", {})
         fields = "".join(f" {name}={json.dumps(value)}" for name, value in facts.items())
         message = " ".join(record.getMessage().splitlines())
@@ -113,7 +112,6 @@ class JsonLines(logging.Formatter):
     """Lines that programs read: one JSON object each."""
 
     def format(self, record: logging.LogRecord) -> str:
-        """Return a record as one line."""
         line = {
             "time": _time(record),
             "level": record.levelname.lower(),
@@ -223,13 +221,11 @@ _trying = threading.Lock()
 
 @router.get("/livez")
 async def live(request: Request) -> Response:
-    """Say that the process answers; if not, restart it."""
     return _said(200, "ok")
 
 
 @router.get("/readyz")
 def ready(request: Request) -> Response:
-    """Say whether the service can do its work: write its ledger, and run jobs."""
     return _readiness(request)
 
 
@@ -241,7 +237,6 @@ def health(request: Request) -> Response:
 
 @metrics_router.get("/metrics")
 def metrics(request: Request) -> Response:
-    """Return counts for Prometheus, to the addresses that may have them."""
     service, address = service_of(request), parse_address(client_address(request))
     allowed = address is not None and is_within(address, service.settings.metrics_from)
     if not allowed or any(name in request.headers for name in PROXY_SIGNS):

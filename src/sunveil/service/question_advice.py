@@ -72,7 +72,6 @@ _TYPES = {
 
 
 def advised_plan(case: AnalystQuestion, ledger: Ledger, *, share: AnalystShare) -> QuestionPlan:
-    """Return the plan of a question, with better variants."""
     found = plan(case, ledger)
     if found.kept or found.verdict in (None, ErrorVerdict.USEFUL):
         return found
@@ -157,7 +156,6 @@ def _plainer(question: Any) -> Iterator[tuple[str, Any]]:
 
 
 def _plainest(question: Any) -> Any:
-    """Return the simplest form of a question."""
     changed: dict[str, Any] = {}
     if isinstance(question, FleetTableQuestion):
         # sectors have the least noise
@@ -171,7 +169,6 @@ def _plainest(question: Any) -> Any:
 
 
 def _words_of(question: Any, plainest: Any) -> str:
-    """Describe how a question was simplified."""
     said = []
     if isinstance(question, FleetTableQuestion):
         (name,) = plainest.tables
@@ -187,7 +184,6 @@ def _words_of(question: Any, plainest: Any) -> str:
 
 
 def _faces(question: Any) -> bool:
-    """Return whether a question has a table with sectors."""
     return bool({"counts", "planes", "sectors"} & set(getattr(question, "tables", ())))
 
 

@@ -63,7 +63,6 @@ class DatasetCache(Generic[Held]):
         self._known: dict[str, tuple[Served, Held]] = {}
 
     def get(self, dataset: Served) -> Held:
-        """Return what is held of a dataset."""
         stamp = replace(dataset, title="", about="", made="")
         with self._lock:
             found = self._known.get(dataset.name)
@@ -83,11 +82,9 @@ class Data:
         self._homes = DatasetCache(self._read_homes)
 
     def rows(self, dataset: Served) -> FleetRows:
-        """Return the inferred rows of a fleet: private."""
         return self._rows.get(dataset)
 
     def systems(self, dataset: Served) -> SystemsToRelease:
-        """Return the meters of a fleet, and their weather: private."""
         return self._systems.get(dataset)
 
     def homes(self, dataset: Served) -> list[SystemHome]:
@@ -130,8 +127,6 @@ class Data:
 
 @dataclass(frozen=True, slots=True)
 class AnalystQuestion:
-    """A question to a dataset."""
-
     dataset: Served  # the dataset
     question: Any  # what is asked
     analyst: str  # who asks
@@ -219,7 +214,6 @@ def _expected(
 def table_choices(
     dataset: Served, asked: FleetTableQuestion | TotalsQuestion | QuantilesQuestion
 ) -> TableChoices:
-    """Return the public choices of a fleet's tables."""
     group = asked.group_by
     if group is not None and group not in dataset.keys:
         known = ", ".join(dataset.keys) or "none"
@@ -313,7 +307,6 @@ def cells_of(table: str, bins: Bins) -> int:
 
 
 def synthetic_errors(noise: dict[str, float]) -> tuple[ExpectedError, ...]:
-    """Return the errors of a synthetic table, from how far noise moves its counts."""
     return tuple(
         ExpectedError(
             "synthetic-systems", name, min(100.0 * each, 100.0), "% of systems", MOVED, of=100.0
@@ -323,7 +316,6 @@ def synthetic_errors(noise: dict[str, float]) -> tuple[ExpectedError, ...]:
 
 
 def system_errors(errors: ExpectedErrors) -> tuple[ExpectedError, ...]:
-    """Return the errors of one row of a release of single systems."""
     assert errors.capacity is not None
     means = (errors.azimuth.mean, errors.tilt.mean, errors.capacity.mean)
     return tuple(
@@ -333,7 +325,6 @@ def system_errors(errors: ExpectedErrors) -> tuple[ExpectedError, ...]:
 
 
 def publication_of(body: dict[str, Any]) -> Publication:
-    """Return a release as the publication that it was."""
     return Publication(
         title=body["title"],
         tables=tuple(PublishedTable.from_dict(table) for table in body["tables"]),
@@ -363,7 +354,6 @@ def files_of(release: ReleaseRow) -> dict[str, bytes]:
 
 
 def table_json(release: str, table: dict[str, Any]) -> bytes:
-    """Return a table as JSON: its columns, and its rows as objects by column."""
     names = [name for name, _, _ in table["columns"]]
     fields = {
         "release": release,

@@ -181,8 +181,6 @@ def answer_title(question: Question) -> str:
 
 @dataclass(frozen=True, slots=True)
 class ExpectedError:
-    """An expected error, known before anything is spent."""
-
     table: str
     value: str  # column of the table
     error: float  # [unit]
@@ -232,16 +230,12 @@ class QuestionPlan:
 
 @dataclass(frozen=True, slots=True)
 class Answered:
-    """The answer of a question, kept as a release."""
-
     release: str
     fresh: bool
 
 
 @dataclass(frozen=True, slots=True)
 class ReleaseFile:
-    """A file of a release."""
-
     name: str
     media_type: str
     content: bytes

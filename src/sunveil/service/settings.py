@@ -41,24 +41,20 @@ def side_of(role: str) -> str:
 
 
 def home_of(role: str) -> str:
-    """Return the first page of a role."""
     homes = {CURATOR: "/curator", AUDITOR: "/curator/ledger", ANALYST: "/analyst"}
     return homes.get(role, "/")
 
 
 def narrower(one: str, other: str) -> str:
-    """Return the scope that allows less."""
     return READ if READ in (one, other) else ASK
 
 
 def check_role(role: str) -> None:
-    """Refuse a role that there is not."""
     if role not in ROLES:
         raise ParameterError(f"a role is one of {', '.join(ROLES)}")
 
 
 def check_scope(scope: str) -> None:
-    """Refuse a scope that there is not."""
     if scope not in SCOPES:
         raise ParameterError(f"a scope is one of {', '.join(SCOPES)}")
 
@@ -267,7 +263,6 @@ def mapped(network: Network) -> Network:
 
 
 def is_within(address: Address, networks: Iterable[Network]) -> bool:
-    """Return whether an address is in any of some networks."""
     return any(address in network for network in networks)
 
 
@@ -374,7 +369,6 @@ class ServiceSettings:
 
     @property
     def https(self) -> bool:
-        """Whether browsers reach it over TLS."""
         return self.address.startswith("https:")
 
     @property
@@ -392,17 +386,14 @@ class ServiceSettings:
 
     @property
     def where(self) -> str:
-        """Path or URL of the database."""
         return self.database or str(self.data / "sunveil.db")
 
     @property
     def datasets(self) -> Path:
-        """Folder that holds one folder per dataset."""
         return self.data / "datasets"
 
 
 def is_local(host: str) -> bool:
-    """Return whether only this machine can reach an address."""
     return host in ("localhost", "::1") or host.startswith("127.")
 
 
@@ -418,8 +409,6 @@ def _checked_address(address: str) -> str:
 
 @dataclass(frozen=True, slots=True)
 class UploadLimits:
-    """What one upload may be at most."""
-
     body: int = 4096 * MEGABYTE  # [bytes] the whole request
     unpacked: int = 16384 * MEGABYTE  # [bytes] all files together after archives are unpacked
     files: int = 5000  # how many files, those within archives counted

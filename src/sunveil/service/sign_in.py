@@ -50,7 +50,6 @@ PASSWORD, TOKEN, SETUP, LINK, PROVIDER = "password", "token", "set-up", "link", 
 
 
 def open_account(request: Request, account: Account, *, way: str) -> str:
-    """Begin a session of an account, and return its cookie."""
     service = service_of(request)
     with service.store.changing() as db:
         note_sign_in(db, account)
@@ -87,7 +86,6 @@ def open_token(request: Request, row: TokenRow) -> str:
 
 
 def sign_in(request: Request, account: Account, *, way: str) -> Response:
-    """Begin a session of an account and send the browser to its first page."""
     return go_home(request, account.role, open_account(request, account, way=way))
 
 
@@ -110,13 +108,11 @@ NO_LOCAL = "Passwords are switched off. Sign in through the provider."
 
 @router.get("/")
 def front(request: Request) -> Response:
-    """Show the front page: to the analyst's and to the curator's side."""
     return render(request, "front.html")
 
 
 @router.get("/analyst/login")
 def analyst_login(request: Request) -> Response:
-    """Show the analyst's sign-in."""
     return _sign_in_page(request, PORTAL)
 
 
@@ -124,7 +120,6 @@ def analyst_login(request: Request) -> Response:
 def analyst_log_in(
     request: Request, token: ShortText = "", name: ShortText = "", password: ShortText = ""
 ) -> Response:
-    """Sign an analyst in with a token, or with an account's name and password."""
     if not token.strip() and name.strip():
         return _by_password(request, PORTAL, name, password)
     service, given = service_of(request), read_token(token)
@@ -140,13 +135,11 @@ def analyst_log_in(
 
 @router.get("/curator/login")
 def curator_login(request: Request) -> Response:
-    """Show the console's sign-in."""
     return _sign_in_page(request, CONSOLE)
 
 
 @router.post("/curator/login")
 def curator_log_in(request: Request, name: ShortText = "", password: ShortText = "") -> Response:
-    """Sign somebody in with an account's name and password."""
     return _by_password(request, CONSOLE, name, password)
 
 
@@ -161,7 +154,6 @@ def setup(request: Request, secret: str) -> Response:
 def set_up(
     request: Request, secret: str, name: ShortText = "", password: ShortText = ""
 ) -> Response:
-    """Make the first curator's account."""
     _check_setup(request, secret)
     try:
         with service_of(request).store.changing() as db:
@@ -203,18 +195,15 @@ def use_link(request: Request, secret: str, password: ShortText = "") -> Respons
 
 @analyst_logout_router.post("/logout")
 def analyst_log_out(request: Request) -> Response:
-    """Sign an analyst out."""
     return _log_out(request)
 
 
 @console_logout_router.post("/logout")
 def console_log_out(request: Request) -> Response:
-    """Sign a curator or an auditor out."""
     return _log_out(request)
 
 
 def sentence(error: Exception) -> str:
-    """Return an error's words as a sentence on a page."""
     text = str(error)
     return f"{text[:1].upper()}{text[1:].rstrip('.')}."
 
@@ -318,7 +307,6 @@ def _add(router: APIRouter, path: str, endpoint: Any, method: str) -> None:
 
 
 def page(request: Request) -> Response:
-    """Show your account: who you are here, sessions, and an analyst's tokens."""
     return _own_account_page(request)
 
 
@@ -345,7 +333,6 @@ def change_password(request: Request, old: ShortText = "", new: ShortText = "") 
 
 
 def end_others(request: Request) -> Response:
-    """End all your sessions but this one."""
     with service_of(request).store.changing() as db:
         count = end_other_sessions(db, _session(request))
     record_event(request, "sessions-ended", count=count)
@@ -375,7 +362,6 @@ both("/account/sessions/end-all", end_all)
 def new_token(
     request: Request, label: ShortText = "", days: ShortText = "", scope: ShortText = READ
 ) -> Response:
-    """Issue a token for yourself, shown once."""
     account = _own_account(request)
     if scope not in SCOPES or (scope != READ and account.scope == READ):
         return _own_account_page(
@@ -405,7 +391,6 @@ def new_token(
 
 @analyst_side.post("/account/tokens/revoke")
 def revoke(request: Request, token: ShortText = "") -> Response:
-    """Revoke a token that you have issued."""
     account, service = _own_account(request), service_of(request)
     with service.store.changing() as db:
         own = {row.id for row in _tokens(token_rows(db, account.analyst), account.id)}

@@ -77,7 +77,6 @@ class SignInFlow:
 
 
 def begin_flow() -> SignInFlow:
-    """Return a new sign-in."""
     return SignInFlow(f"{int(time.time())}.{random_secret()}")
 
 
@@ -104,7 +103,6 @@ class Person:
 
 
 def person_of(claims: dict[str, Any], settings: OidcSettings) -> Person:
-    """Return who a provider's claims are about."""
     subject = str(claims["sub"])
     given = claims.get(settings.name_claim)
     name = _plain(given if isinstance(given, str) else "") or _plain(subject) or "somebody"
@@ -208,7 +206,6 @@ class OidcProvider:
         self._client: Any = None
 
     def authorization_url(self, flow: SignInFlow) -> str:
-        """Return the address of the provider's page for a sign-in."""
         client = self._ready()
         made = client.create_authorization_url(
             self.settings.redirect_uri,
@@ -219,7 +216,6 @@ class OidcProvider:
         return str(made["url"])
 
     def claims(self, code: str, flow: SignInFlow) -> dict[str, Any]:
-        """Return the provider's signed claims for a code."""
         client = self._ready()
         try:
             token = client.fetch_access_token(
@@ -296,8 +292,6 @@ class OidcProvider:
 
 
 class _Client(OAuth2Mixin, OpenIDMixin, BaseApp):  # type: ignore[misc]
-    """Authlib's client of a provider, over requests."""
-
     client_cls = OAuth2Session
 
 
@@ -384,7 +378,6 @@ def _check_issuer(provider: OidcProvider, iss: str) -> None:
 def _vouched(
     request: Request, provider: OidcProvider, *, code: str, state: str, error: str
 ) -> Person:
-    """Return who the provider says has come back, or refuse."""
     flow = flow_of(request.cookies.get(_cookie(request), ""))
     if flow is None or not same_secret(state, flow.state):
         raise SignInRefused(
@@ -396,7 +389,6 @@ def _vouched(
 
 
 def _account(service: Service, settings: OidcSettings, person: Person) -> Account | None:
-    """Return the account of a person, with the role of now; None where they have none."""
     try:
         return _account_once(service, settings, person)
     except LedgerError:  # the same person, in another browser at the same time

@@ -49,7 +49,6 @@ async def make_plan(request: Request, dataset: str, question: Question) -> Quest
 
 
 async def make_suggestion(request: Request, dataset: str, kind: str) -> Suggestion:
-    """Suggest a question that costs at most 5% of the analyst's share."""
     service, analyst = service_of(request), identity_of(request).who
     try:
         return await run_in_threadpool(service.broker.suggest, dataset, kind, analyst=analyst)
@@ -107,7 +106,6 @@ async def put_question(
 
 
 def refusal(error: QuestionRefused | LedgerError) -> Problem:
-    """Return a refusal as an HTTP problem."""
     words = f"{str(error)[:1].upper()}{str(error)[1:]}."
     if isinstance(error, OverBudget):
         return Problem(
@@ -311,7 +309,6 @@ def given_fields(form: Any, usual: dict[str, str]) -> dict[str, str]:
 
 
 def question_of(kind: str, given: dict[str, str]) -> Question:
-    """Return the question of a form, or refuse it."""
     fields: dict[str, Any] = {"kind": kind, "epsilon": given["epsilon"]}
     if kind in ("fleet-table", "totals", "quantiles"):
         fields |= {"group_by": given["group_by"] or None, "clip_kw": given["clip_kw"] or None}
@@ -350,7 +347,6 @@ def broken_form() -> Problem:
 
 
 def text_of(question: Question) -> str:
-    """Return a question as canonical JSON."""
     return canonical(question.model_dump(mode="json"))
 
 
@@ -365,14 +361,12 @@ def digest_of(dataset: str, edition: str, question: Question, *, noisy: bool) ->
 
 
 def form_query(question: Question) -> str:
-    """Return the query of the form that asks a question."""
     given = fields_of(question)
     tables = [("tables", name) for name in given.pop("tables").split(",") if name]
     return urlencode([*given.items(), *tables])
 
 
 def question_words(question: Question) -> list[tuple[str, str]]:
-    """Return the parts of a question as pairs of name and value."""
     asked = question.model_dump(mode="json")
     said = [("Privacy loss ε", f"{asked['epsilon']:g}")]
     bought = asked.get("tables", ())

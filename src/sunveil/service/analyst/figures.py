@@ -41,7 +41,6 @@ def figure(data: list[dict[str, Any]], **layout: Any) -> Figure:
 
 
 def axis(title: str, **more: Any) -> dict[str, Any]:
-    """Return an axis with its title, which names the unit."""
     return {"title": {"text": title}, "zeroline": False, **more}
 
 
@@ -52,13 +51,11 @@ def compass_polar(radial: dict[str, Any]) -> dict[str, Any]:
 
 
 def column(table: Table, name: str) -> list[Any]:
-    """Return the values of a column."""
     place = column_names(table).index(name)
     return [row[place] for row in table["rows"]]
 
 
 def column_names(table: Table) -> list[str]:
-    """Return the names of a table's columns."""
     return [each[0] for each in table["columns"]]
 
 
@@ -83,7 +80,6 @@ def strength(value: float, deviation: float) -> float:
 
 
 def whiskers(deviations: list[float]) -> dict[str, Any]:
-    """Return error bars of two standard deviations on either side."""
     reach = [SURE * each for each in deviations]
     return {"type": "data", "array": reach, "thickness": 1.2, "width": 4}
 
@@ -273,7 +269,6 @@ MOST_POINTS = 5000
 
 
 def draw_totals(table: Table) -> list[CaptionedFigure]:
-    """Return total capacities by group as bars."""
     by_group = column_names(table)[0] != "systems"
     names = [literal(str(each)) for each in column(table, column_names(table)[0])]
     noise = column(table, "total_sd_kw")
@@ -299,7 +294,6 @@ def draw_totals(table: Table) -> list[CaptionedFigure]:
 
 
 def draw_quantiles(table: Table) -> list[CaptionedFigure]:
-    """Return percentiles of capacity and of tilt as lines."""
     titles = {
         "dc_capacity_kw": ("DC capacity [kW]", "capacity"),
         "surface_tilt": ("tilt [degrees]", "tilt"),
@@ -394,7 +388,6 @@ _DRAW: dict[str, Callable[[Table], list[CaptionedFigure]]] = {
 
 
 def figures_of(body: dict[str, Any]) -> list[CaptionedFigure]:
-    """Return the figures of all tables of a release that have one."""
     found: list[CaptionedFigure] = []
     for table in body["tables"]:
         draw = _DRAW.get(table["name"])

@@ -78,7 +78,6 @@ router = analyst_router()
 
 @router.get("")
 def home(request: Request) -> Response:
-    """Show the datasets that may be asked about."""
     service = service_of(request)
     found = shared_datasets(service, identity_of(request).who)
     counts = {each.name: len(list_releases(service, each.name)) for each in found}
@@ -298,7 +297,6 @@ async def send_file(request: Request, release: str, name: str) -> Response:
 
 
 async def send_bundle(request: Request, cached: CachedRelease) -> Response:
-    """Return the response with all files of a release in one zip."""
     row = cached.row
     files = {name: (await _file(request, row.id, name)).content for name in file_names(row.body)}
     files["release.json"] = cached.text
@@ -324,7 +322,6 @@ def _attached(content: bytes, name: str, media_type: str) -> Response:
 
 
 def _packed(files: Mapping[str, bytes], *, folder: str) -> bytes:
-    """Return files in a folder of a zip: the same bytes for the same files."""
     made = io.BytesIO()
     with zipfile.ZipFile(made, "w", zipfile.ZIP_DEFLATED) as packed:
         for name in sorted(files):
@@ -346,7 +343,6 @@ DOCUMENTS = ("README.md", "release-card.yaml", "datapackage.json")
 
 @releases_router.get("/releases/{release}")
 async def release(request: Request, release: Id) -> Response:
-    """Show a release: figures, tables, files and its guarantee."""
     found = await cached_release(request, release)
     return await run_in_threadpool(_page, request, found)
 
@@ -375,7 +371,6 @@ def _page(request: Request, found: CachedRelease) -> Response:
 
 @releases_router.get("/releases/{release}/release.json")
 async def release_json(request: Request, release: Id) -> Response:
-    """Send a release as the API has it."""
     cached = await cached_release(request, release)
     return _attached(cached.text, f"{cached.row.id[:8]}-release.json", "application/json")
 
@@ -388,7 +383,6 @@ async def release_zip(request: Request, release: Id) -> Response:
 
 @releases_router.get("/releases/{release}/files/{name}")
 async def release_file(request: Request, release: Id, name: FileName) -> Response:
-    """Send a file of a release."""
     await cached_release(request, release)
     return await send_file(request, release, name)
 

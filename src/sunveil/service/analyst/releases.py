@@ -248,7 +248,6 @@ def problems(*statuses: int) -> dict[int | str, dict[str, Any]]:
 
 
 def release_of(row: ReleaseRow) -> dict[str, Any]:
-    """Return a release as the API lists it, without its tables."""
     return {
         "id": row.id,
         "dataset": row.dataset,
@@ -262,14 +261,12 @@ def release_of(row: ReleaseRow) -> dict[str, Any]:
 
 
 def file_names(body: dict[str, Any]) -> list[str]:
-    """Return the names of a release's files."""
     ends = ("csv", "json", "parquet")
     tables = [f"{table['name']}.{end}" for table in body["tables"] for end in ends]
     return [*tables, "datapackage.json", "release-card.yaml", "README.md"]
 
 
 def full_release(row: ReleaseRow) -> dict[str, Any]:
-    """Return a release as the API sends it whole, with its tables and the links to its files."""
     fields, body = release_of(row), row.body
     tables = [
         {
@@ -330,20 +327,16 @@ RELEASES_IN_MEMORY = 256 * 1024 * 1024  # [bytes]
 
 @dataclass(frozen=True, slots=True)
 class SharedDataset:
-    """A dataset that an analyst has a share of."""
-
     served: Served
     promised: Dataset
     share: AnalystShare
 
     @property
     def name(self) -> str:
-        """Its name in links and in the ledger."""
         return self.served.name
 
     @property
     def sign(self) -> str:
-        """The letter of the promise's measure."""
         return "ε" if self.promised.promise.measure == "epsilon" else "ρ"
 
 
@@ -369,7 +362,6 @@ class ReleaseCache:
         self._loading, self._guard = threading.Lock(), threading.Lock()
 
     def cached(self, release: str, analyst: str) -> CachedRelease | None:
-        """Return a release from memory, if it and the analyst's right to it are there."""
         with self._guard:
             found = self._releases.get(release)
         return found if found and (analyst, found.row.dataset) in self._rights else None
@@ -399,7 +391,6 @@ def _size(release: CachedRelease) -> int:
 
 
 def shared_datasets(service: Service, analyst: str) -> list[SharedDataset]:
-    """Return the datasets that an analyst may ask about, by name."""
     with service.store.reading() as db:
         shares = shares_of_analyst(db.connection(), analyst)
         found = [_if_ready(db, name, share) for name, share in sorted(shares.items())]
@@ -417,7 +408,6 @@ def shared_dataset(service: Service, analyst: str, name: str) -> SharedDataset:
 
 
 def _if_ready(db: Transaction, name: str, share: AnalystShare) -> SharedDataset | None:
-    """Return a dataset if it is served, promised and ready."""
     try:
         served = find_served(db, name)
     except ReleaseNotFound:  # the ledger may hold more than is served
@@ -429,7 +419,6 @@ def _if_ready(db: Transaction, name: str, share: AnalystShare) -> SharedDataset 
 
 
 def list_releases(service: Service, dataset: str) -> Sequence[ReleaseRow]:
-    """Return the releases of a dataset, newest first."""
     with service.store.reading() as db:
         return releases_of(db, dataset)
 

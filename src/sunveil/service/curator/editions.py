@@ -8,67 +8,54 @@ from functools import partial
 from pathlib import Path
 from typing import Annotated, Any
 
-from fastapi import APIRouter, Form, Query
-from pydantic import BaseModel, ConfigDict, Field
+from fastapi import APIRouter, Form
 from starlette.concurrency import run_in_threadpool
 from starlette.requests import Request
 from starlette.responses import Response
 
-from sunveil.errors import ParameterError, SourceError
+from sunveil.errors import ParameterError
 from sunveil.ledger.promises import SystemHome
 from sunveil.service.context import Service, service_of
 from sunveil.service.curator.datasets import (
-    PLACE,
-    DatasetForm,
+    KeptToken,
+    TextFields,
     UploadPage,
     cached_systems,
-    described,
-    kept_of,
+    facts_of,
     look_at_files,
-    nameable_folders,
     named_files,
+    options_of,
     public_groups,
     relative_to,
-    sent_on,
+    show_form,
     take_files,
+    take_folder,
     take_upload,
 )
-from sunveil.service.curator.inference import (
-    OPTIONS,
-    dataset_view,
-    forget_preview,
-    job_id,
-    job_of,
-    jobs_of,
-)
+from sunveil.service.curator.inference import dataset_view, forget_preview, job_id, job_of, jobs_of
 from sunveil.service.guarded_routes import curator_router, takes_uploads
-from sunveil.service.page_rendering import count_of, redirect, render
-from sunveil.service.settings import size_text
+from sunveil.service.page_rendering import redirect
 from sunveil.service.store.database import Served
-from sunveil.service.store.datasets import READY, change_served, find_promised, find_served
-from sunveil.service.uploads import KeptFiles, Received, Staging, UploadRefused
+from sunveil.service.store.datasets import NEW, READY, change_served, find_promised, find_served
+from sunveil.service.uploads import Received, Staging, UploadRefused
 
 LONGEST_EDITION = 60
 
 
 @dataclass(frozen=True, slots=True)
 class EditionForm:
-    """The form of a new version."""
-
     edition: str  # its public name, such as a year
     others: bool  # whether systems without a household's key that are new here are other households
-    options: dict[str, str]  # options of the inference, by name, as texts
+    options: dict[str, str]  # of reading and inferring
 
     @classmethod
     def of(cls, fields: dict[str, str]) -> EditionForm:
-        """Return the form from its fields; fields that are missing are empty."""
         edition = fields.get("edition", "").strip()
         if not edition or len(edition) > LONGEST_EDITION or not edition.isprintable():
             raise UploadRefused(
                 f"give the version a name of 1 to {LONGEST_EDITION} characters, such as 2027"
             )
-        options = DatasetForm.of({**fields, "title": "edition"}).options
-        return cls(edition, bool(fields.get("others")), options)
+        return cls(edition, bool(fields.get("others")), options_of(fields))
 
 
 def upload_edition(service: Service, name: str, received: Received, staging: Staging) -> Served:
@@ -76,15 +63,8 @@ def upload_edition(service: Service, name: str, received: Received, staging: Sta
     form = EditionForm.of(received.fields)
     served = _check(service, name, form)
     found = take_files(service, received, staging, options=form.options)
-    made = described(
-        DatasetForm(served.title, served.about, form.options),
-        name,
-        meters="meters",
-        table=found["table"],
-        found=found,
-    )
     table = staging.folder / "whole" / str(found["table"])
-    coming = _coming(service, served, made, form, path=table)
+    coming = _coming(service, served, form, found, meters="meters", path=table)
     (service.settings.datasets / name).mkdir(mode=0o700, exist_ok=True)
     staging.put(coming["folder"])
     return _note(service, name, coming)
@@ -96,15 +76,10 @@ def folder_edition(
     """Keep a folder of readings and a table of systems as the next edition, where they are."""
     served = _check(service, name, form)
     readings, table = named_files(service, meters, systems)
+    found = look_at_files(service, readings, table, options=form.options)
     folder = _next_folder(service, name)
-    made = described(
-        DatasetForm(served.title, served.about, form.options),
-        name,
-        meters=relative_to(service, folder, readings),
-        table=relative_to(service, folder, table),
-        found=look_at_files(service, readings, table, options=form.options),
-    )
-    coming = _coming(service, served, made, form, path=table)
+    inside, found["table"] = (relative_to(service, folder, path) for path in (readings, table))
+    coming = _coming(service, served, form, found, meters=inside, path=table)
     (service.settings.datasets / coming["folder"]).mkdir(mode=0o700, parents=True)
     return _note(service, name, coming)
 
@@ -140,23 +115,29 @@ def _check(service: Service, name: str, form: EditionForm) -> Served:
 
 
 def _coming(
-    service: Service, served: Served, made: Served, form: EditionForm, *, path: Path
+    service: Service,
+    served: Served,
+    form: EditionForm,
+    found: dict[str, Any],
+    *,
+    meters: str,
+    path: Path,
 ) -> dict[str, Any]:
-    """Return the fields of a dataset that its next edition will change; register its systems."""
+    """Return the columns of a dataset that its next edition will change; register its systems."""
     _register(service, served.name, form, path=path)
     groups = public_groups(path)
-    place = ("latitude", "longitude", "altitude", "timezone")
+    facts = facts_of(found, form.options)
+    facts["extra"]["editions"] = [*served.extra.get("editions", []), served.edition]
     return {
         "folder": _next_folder(service, served.name),
         "edition": form.edition,
-        "meters": made.meters,
+        "meters": meters,
         "places": None,
-        "state": "new",
+        "state": NEW,
         "estimates": None,
         "systems": None,
         "keys": {key: groups[key] for key in served.keys if key in groups},
-        **{key: getattr(made, key) for key in place},
-        "extra": {**made.extra, "editions": [*served.extra.get("editions", []), served.edition]},
+        **facts,
     }
 
 
@@ -191,100 +172,34 @@ def _note(service: Service, name: str, coming: dict[str, Any]) -> Served:
 
 router = curator_router()
 upload_router = APIRouter(prefix="/curator", route_class=UploadPage, include_in_schema=False)
-FIELDS = ("edition", "others", *PLACE, *OPTIONS, "meters", "systems")
 
 
 @router.get("/datasets/{name}/edition")
-def edition_form(
-    request: Request, name: str, kept: Annotated[str, Query(max_length=64)] = ""
-) -> Response:
-    """Show the two ways of adding an edition."""
-    found = kept_of(request, kept)
-    if found is None:
-        return _page(request, {}, name=name)
-    return _page(request, found.fields, name=name, way="upload", problem=found.problem, kept=found)
+def edition_form(request: Request, name: str, kept: KeptToken = "") -> Response:
+    return show_form(request, kept, name)
 
 
 @upload_router.post("/datasets/{name}/edition/upload")
 @takes_uploads
 async def upload(request: Request, name: str) -> Response:
-    """Take files off the network, and keep them as the dataset's next edition."""
     await run_in_threadpool(dataset_view, request, name)
-    keep = partial(upload_edition, service_of(request), name)
-    refuse = partial(_page, request, name=name, way="upload")
-    made = await take_upload(request, keep, refuse, f"/curator/datasets/{name}/edition")
-    if isinstance(made, Response):
-        return made
-    return await run_in_threadpool(_done, request, made)
-
-
-class EditionFolderForm(BaseModel):
-    """The form that names a folder; missing options are empty."""
-
-    model_config = ConfigDict(extra="allow")
-
-    edition: Annotated[str, Field(max_length=200)] = ""
-    others: Annotated[str, Field(max_length=20)] = ""
-    meters: Annotated[str, Field(max_length=200)] = ""
-    systems: Annotated[str, Field(max_length=200)] = ""
+    return await take_upload(request, partial(upload_edition, service_of(request), name), name)
 
 
 @router.post("/datasets/{name}/edition/folder")
-def name_folder(
-    request: Request, name: str, given: Annotated[EditionFolderForm, Form()]
-) -> Response:
-    """Keep a folder below the data folder as the dataset's next edition."""
+def name_folder(request: Request, name: str, given: Annotated[TextFields, Form()]) -> Response:
     dataset_view(request, name)
-    fields = {key: str(value) for key, value in given.model_dump().items()}
-    try:
-        form = EditionForm.of(fields)
-        made = folder_edition(
-            service_of(request), name, form, meters=given.meters, systems=given.systems
-        )
-    except (SourceError, ParameterError) as error:
-        return _page(request, fields, name=name, way="folder", problem=str(error), status=422)
-    return _done(request, made)
+
+    def keep(fields: dict[str, str]) -> Served:
+        form, service = EditionForm.of(fields), service_of(request)
+        return folder_edition(service, name, form, meters=given.meters, systems=given.systems)
+
+    return take_folder(request, given.texts(), keep, name)
 
 
 @router.post("/datasets/{name}/edition/drop")
 def drop(request: Request, name: str) -> Response:
-    """Forget an edition that is on its way."""
     dataset_view(request, name)
     drop_edition(service_of(request), name)
     message = "The new version was deleted; the current one stays."
     return redirect(request, f"/curator/datasets/{name}", message=message, kind="note")
-
-
-def _done(request: Request, made: Served) -> Response:
-    coming = made.upcoming
-    message = (
-        f"Version {coming.edition} was added with {count_of(coming.extra['listed'], 'system')}."
-    )
-    return sent_on(request, f"/curator/datasets/{made.name}", message=message)
-
-
-def _page(
-    request: Request,
-    fields: dict[str, str],
-    *,
-    name: str,
-    way: str = "",
-    problem: str = "",
-    status: int = 200,
-    kept: KeptFiles | None = None,
-) -> Response:
-    service, found = service_of(request), dataset_view(request, name)
-    before: dict[str, str] = found.served.extra.get("options", {})
-    values: dict[str, Any] = found.template_values() | {
-        "given": {
-            each: {key: (fields if each == way else before).get(key, "") for key in FIELDS}
-            for each in ("upload", "folder")
-        },
-        "way": way,
-        "problem": problem,
-        "folders": nameable_folders(service),
-        "largest": size_text(service.settings.upload_limit),
-        "kept": kept,
-        "kept_size": "" if kept is None else size_text(kept.size),
-    }
-    return render(request, "curator/edition.html", status=status, **values)

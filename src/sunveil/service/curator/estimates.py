@@ -42,7 +42,6 @@ COLOURS = (("azimuth", "where they face"), ("quality", "quality of the estimate"
 
 @router.get("/datasets/{name}/estimates")
 def estimates(request: Request, name: str) -> Response:
-    """Show a fleet's estimates in figures."""
     values, results = results_or_404(request, name)
     planes = results.sample_planes()
     values |= {
@@ -63,7 +62,6 @@ def estimates(request: Request, name: str) -> Response:
 
 @router.get("/datasets/{name}/map")
 def fleet_map(request: Request, name: str, colour: QueryText = "azimuth") -> Response:
-    """Show where the systems are."""
     values, results = results_or_404(request, name)
     values |= {
         "summary": results.summary(),
@@ -77,7 +75,6 @@ def fleet_map(request: Request, name: str, colour: QueryText = "azimuth") -> Res
 
 @router.get("/datasets/{name}/system")
 def system(request: Request, name: str, system_id: QueryText = "") -> Response:
-    """Show the report of a system, made from its readings."""
     values, results = results_or_404(request, name)
     row = results.find_system(system_id)
     reason = results.why_refused(system_id) if row is None else None
@@ -145,7 +142,6 @@ def qualities() -> tuple[str, ...]:
 
 @cache
 def meanings() -> dict[str, str]:
-    """Return what each flag means."""
     from sunveil.estimates.flags_and_quality import FLAG_MEANINGS
 
     return {flag.value: meaning for flag, meaning in FLAG_MEANINGS.items()}
@@ -199,7 +195,6 @@ def wanted_of(
     descending: QueryText = "",
     shown: Annotated[list[str] | None, Query(max_length=20)] = None,
 ) -> EstimateFilter:
-    """Return which systems a link or a form asks for."""
     some = "any" if show == "flagged" else ""
     try:
         return EstimateFilter(
@@ -224,7 +219,6 @@ Wanted = Annotated[EstimateFilter, Depends(wanted_of)]
 def systems(
     request: Request, name: str, wanted: Wanted, show: QueryText = "all", page: int = 1
 ) -> Response:
-    """Show systems page by page: all, flagged or refused."""
     values, results = results_or_404(request, name)
     if show not in SHOWS:
         raise Problem(404, "There is no such list; choose all, flagged or refused.")
@@ -273,7 +267,6 @@ def _titled(column: Any) -> str:
 
 
 def _bound(text: str) -> float | None:
-    """Return a bound from a form; none where nothing was written."""
     if not text.strip():
         return None
     return parse_number(text, "A limit")

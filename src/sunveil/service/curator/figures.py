@@ -40,12 +40,10 @@ def figure(data: list[dict[str, Any]], **layout: Any) -> Figure:
 
 
 def axis(title: str, **more: Any) -> dict[str, Any]:
-    """Return an axis with its title, which names the unit."""
     return {"title": {"text": title}, "automargin": True, "zeroline": False, **more}
 
 
 def compass_polar(radial: dict[str, Any]) -> dict[str, Any]:
-    """Return polar axes laid out as a compass: north up, and clockwise."""
     return {
         "bgcolor": CLEAR,
         "angularaxis": {
@@ -69,15 +67,12 @@ DASHES = ("solid", "dash", "dot", "dashdot")
 
 @dataclass(frozen=True, slots=True)
 class ErrorCurve:
-    """Errors of one kind of answer against ε."""
-
     name: str  # what is answered, for people
     epsilons: tuple[float, ...]  # where the errors were computed
     errors: tuple[float, ...]  # the error at each
 
 
 def error_figure(curves: Sequence[ErrorCurve], *, unit: str, marked: float | None = None) -> Figure:
-    """Return the figure of expected errors against ε, with the ε in question marked."""
     traces: list[dict[str, Any]] = [
         {
             "type": "scatter",

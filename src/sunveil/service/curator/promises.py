@@ -54,8 +54,6 @@ CONDITIONAL = "paper"
 
 
 class PromiseForm(BaseModel):
-    """The form of a promise; missing fields are empty."""
-
     protect: FieldText = ""
     k: FieldText = "1"
     epsilon: FieldText = ""
@@ -82,7 +80,6 @@ def promise(request: Request, name: str, given: Annotated[ConsideredPromise, Que
 
 @router.post("/datasets/{name}/promise")
 def make(request: Request, name: str, given: Annotated[PromiseForm, Form()]) -> Response:
-    """Make the promise, for ever."""
     found, fields = dataset_view(request, name), given.model_dump()
     try:
         made = parse_promise(fields)
@@ -96,14 +93,12 @@ def make(request: Request, name: str, given: Annotated[PromiseForm, Form()]) -> 
 
 @router.post("/datasets/{name}/groups")
 async def groups(request: Request, name: str) -> Response:
-    """Choose the public columns that analysts may divide the fleet by."""
     form = await request.form()
     chosen = [str(each) for each in form.getlist("group")]
     return await run_in_threadpool(_choose, request, name, chosen)
 
 
 def parse_promise(given: dict[str, str]) -> Promise:
-    """Return the promise that a form describes."""
     try:
         epsilon = parse_number(given["epsilon"], "The total ε")
         delta = parse_number(given["delta"] or "0", "The δ")
@@ -243,8 +238,6 @@ COLUMNS = (
 
 @dataclass(frozen=True, slots=True)
 class EntryText:
-    """An entry of a ledger in words."""
-
     place: int  # its number within the dataset's chain, from 1
     at: str  # when it was made, in UTC
     kind: str  # `promise`, `households`, `charge`, `answer` or `analyst`
@@ -267,7 +260,6 @@ class AskerTotals:
 
 
 def describe_entry(entry: Entry) -> EntryText:
-    """Return an entry in words, as far as it can be understood."""
     try:
         facts = entry.facts()
         at, who, what = str(facts["at"]), *_words(entry.kind, facts)
@@ -285,7 +277,6 @@ def describe_entry(entry: Entry) -> EntryText:
 
 
 def asker_totals(entries: Sequence[Entry]) -> list[AskerTotals]:
-    """Return who asked and what it cost them, the dearest first."""
     charges: dict[str, list[EntryText]] = defaultdict(list)
     for entry in entries:
         if entry.kind == "charge":
@@ -299,7 +290,6 @@ def asker_totals(entries: Sequence[Entry]) -> list[AskerTotals]:
 
 
 def as_csv(entries: Sequence[Entry]) -> str:
-    """Return entries as a table; a cell never begins a formula."""
     out = io.StringIO()
     writer = csv.writer(out, lineterminator="\r\n")
     writer.writerow(COLUMNS)
@@ -382,7 +372,6 @@ PAGE = 50
 
 @ledgers_router.get("/ledger")
 def ledgers(request: Request) -> Response:
-    """Show every dataset of the ledger, verified."""
     ledger = service_of(request).ledger
     withdrawn = ledger.withdrawn()
     names = [name for name in ledger.names() if name not in withdrawn]
@@ -395,7 +384,6 @@ def ledgers(request: Request) -> Response:
 
 @ledgers_router.get("/datasets/{name}/ledger")
 def ledger(request: Request, name: str, page: int = 1, mark: str = "") -> Response:
-    """Show a dataset's entries, verified, and who asked what."""
     service, found = service_of(request), dataset_view(request, name)
     if found.promised is None:
         raise Problem(404, "This dataset has no promise and so no ledger.")
@@ -426,7 +414,6 @@ def ledger(request: Request, name: str, page: int = 1, mark: str = "") -> Respon
 
 @ledgers_router.get("/datasets/{name}/ledger.json")
 def as_json_file(request: Request, name: str) -> Response:
-    """Send everything that a verification needs, as JSON."""
     ledger = service_of(request).ledger
     dataset_view(request, name)
     values = {
@@ -440,7 +427,6 @@ def as_json_file(request: Request, name: str) -> Response:
 
 @ledgers_router.get("/datasets/{name}/ledger.csv")
 def as_csv_file(request: Request, name: str) -> Response:
-    """Send the entries as a table."""
     dataset_view(request, name)
     entries = service_of(request).ledger.entries(name)
     return _download(as_csv(entries), f"{name}-ledger.csv", "text/csv; charset=utf-8")
