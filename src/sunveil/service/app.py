@@ -12,8 +12,8 @@ import socket
 import sys
 import threading
 import time
-from collections.abc import AsyncIterator, Callable, Iterator
-from contextlib import asynccontextmanager, contextmanager
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
@@ -186,8 +186,6 @@ def create_app(settings: ServiceSettings) -> FastAPI:
         health_and_metrics.metrics_router,
         page_rendering.router,
         sign_in.router,
-        sign_in.analyst_logout_router,
-        sign_in.console_logout_router,
         single_sign_on.router,
         sign_in.analyst_side,
         sign_in.console_side,
@@ -291,24 +289,17 @@ def bind(settings: ServiceSettings) -> socket.socket:
     return bound
 
 
-@contextmanager
-def closed_on_error(service: Service) -> Iterator[None]:
-    """Close the databases where the block fails; a server that runs closes them itself."""
-    try:
-        yield
-    except BaseException:
-        service.close()
-        raise
-
-
 def run_demo(
     settings: ServiceSettings, *, bound: socket.socket, say: Say, ready: Callable[[str], object]
 ) -> None:
     """Make a demo, or go on with one, then serve it until interrupted."""
     check_demo_folder(settings)
     app = create_app(settings)
-    with closed_on_error(app.state.service):
+    try:
         made = make_demo(app.state.service, say=say)
+    except BaseException:
+        app.state.service.close()  # a server that runs closes it by itself
+        raise
     base = base_url(bound, settings)
     say(f"Curator: {base}/curator/login  name {made.curator}  password {made.password}")
     say(f"Analyst: {base}/analyst/login  token {made.token}")

@@ -15,7 +15,7 @@ import sys
 import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from enum import StrEnum
 from pathlib import Path
 from typing import Any
@@ -78,16 +78,7 @@ class JobProgress:
         return f"{self.systems:,} of {self.all_systems:,} systems"
 
     def to_dict(self) -> dict[str, Any]:
-        return {
-            "done": self.done,
-            "total": self.total,
-            "systems": self.systems,
-            "all_systems": self.all_systems,
-            "share": round(self.share, 4),
-            "rate": self.rate,
-            "seconds_left": self.seconds_left,
-            "doing": self.doing,
-        }
+        return {**asdict(self), "share": round(self.share, 4)}
 
 
 @dataclass(frozen=True, slots=True)
@@ -321,7 +312,7 @@ class BackgroundJobs:
             write_whole(folder / "cancelled", "", private=True)
         for number in (signal.SIGTERM, signal.SIGKILL):
             self._signal(folder, number)
-            if self._ends(folder):
+            if self._until(lambda: not is_running(folder)):
                 break
         return read_job(folder)
 
@@ -393,9 +384,6 @@ class BackgroundJobs:
         if group is not None and is_running(folder):
             with suppress(ProcessLookupError):
                 os.killpg(group, number)
-
-    def _ends(self, folder: Path) -> bool:
-        return self._until(lambda: not is_running(folder))
 
     def _until(self, happened: Callable[[], bool]) -> bool:
         last = time.monotonic() + self._cancel_seconds

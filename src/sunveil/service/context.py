@@ -11,7 +11,7 @@ import threading
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from http import HTTPStatus
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from cachetools import TTLCache
 from fastapi.exceptions import RequestValidationError
@@ -23,10 +23,12 @@ from starlette.requests import Request
 from sunveil.errors import LedgerUnavailable, log_unforeseen
 from sunveil.ledger.ledger import Ledger
 from sunveil.service.passwords_and_tokens import KnownBrowsers, RateLimit, SignInLimits, Token
-from sunveil.service.questions import Broker
 from sunveil.service.settings import ServiceSettings
 from sunveil.service.store.accounts import kept_secret
 from sunveil.service.store.database import Store, TokenRow
+
+if TYPE_CHECKING:
+    from sunveil.service.answer_questions import LedgerBroker
 
 # Names the folder, before prometheus_client is imported.
 SHARED_COUNTS = "PROMETHEUS_MULTIPROC_DIR"
@@ -133,7 +135,7 @@ class Service:
     settings: ServiceSettings  # where its data are, and its limits
     ledger: Ledger  # promises, and what has been spent against them
     store: Store  # the service's own tables
-    broker: Broker  # what answers questions
+    broker: LedgerBroker  # what answers questions
     tokens: Tokens
     limits: RateLimits
     ask_slots: asyncio.Semaphore

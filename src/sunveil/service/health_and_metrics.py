@@ -225,14 +225,13 @@ async def live(request: Request) -> Response:
 
 
 @router.get("/readyz")
+@router.get("/healthz")  # the name that it had first
 def ready(request: Request) -> Response:
-    return _readiness(request)
-
-
-@router.get("/healthz")
-def health(request: Request) -> Response:
-    """Say the same as ``/readyz``, under the name that it had first."""
-    return _readiness(request)
+    """Say whether the service can do its work: write its ledger, and run jobs."""
+    service = service_of(request)
+    found = {"ledger": _writable(request), **{name: it() for name, it in service.checks.items()}}
+    words = [f"{name}: {'ok' if holds else 'not ready'}" for name, holds in found.items()]
+    return _said(200 if all(found.values()) else 503, "\n".join(words))
 
 
 @metrics_router.get("/metrics")
@@ -244,13 +243,6 @@ def metrics(request: Request) -> Response:
     text = generate_latest(service.metrics.of_all_workers())
     text += generate_latest(StateCollector(service))
     return Response(text, media_type=CONTENT_TYPE_LATEST)
-
-
-def _readiness(request: Request) -> Response:
-    service = service_of(request)
-    found = {"ledger": _writable(request), **{name: it() for name, it in service.checks.items()}}
-    words = [f"{name}: {'ok' if holds else 'not ready'}" for name, holds in found.items()]
-    return _said(200 if all(found.values()) else 503, "\n".join(words))
 
 
 def _said(status: int, words: str) -> Response:

@@ -77,19 +77,11 @@ class Data:
 
     def __init__(self, folder: Path) -> None:
         self._folder = folder
-        self._rows = DatasetCache(self._read_rows)
-        self._systems = DatasetCache(self._read_systems)
-        self._homes = DatasetCache(self._read_homes)
-
-    def rows(self, dataset: Served) -> FleetRows:
-        return self._rows.get(dataset)
-
-    def systems(self, dataset: Served) -> SystemsToRelease:
-        return self._systems.get(dataset)
-
-    def homes(self, dataset: Served) -> list[SystemHome]:
-        """Return who owns the systems, as far as the dataset's table of systems says."""
-        return self._homes.get(dataset)
+        # the inferred rows of a fleet, and its meters and their weather: private
+        self.rows = DatasetCache(self._read_rows).get
+        self.systems = DatasetCache(self._read_systems).get
+        # who owns the systems, as far as the dataset's table of systems says
+        self.homes = DatasetCache(self._read_homes).get
 
     def _read_homes(self, dataset: Served) -> list[SystemHome]:
         if dataset.table is None:
@@ -309,7 +301,12 @@ def cells_of(table: str, bins: Bins) -> int:
 def synthetic_errors(noise: dict[str, float]) -> tuple[ExpectedError, ...]:
     return tuple(
         ExpectedError(
-            "synthetic-systems", name, min(100.0 * each, 100.0), "% of systems", MOVED, of=100.0
+            "synthetic-systems",
+            name,
+            min(100.0 * each, 100.0),
+            "% of systems",
+            MOVED,
+            compared_with=100.0,
         )
         for name, each in noise.items()
     )
@@ -319,7 +316,7 @@ def system_errors(errors: ExpectedErrors) -> tuple[ExpectedError, ...]:
     assert errors.capacity is not None
     means = (errors.azimuth.mean, errors.tilt.mean, errors.capacity.mean)
     return tuple(
-        ExpectedError("systems", column, mean, sign, OFF, of=guess)
+        ExpectedError("systems", column, mean, sign, OFF, compared_with=guess)
         for (column, (sign, guess)), mean in zip(COLUMNS.items(), means, strict=True)
     )
 

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Annotated, Any
+from typing import Annotated
 
-from fastapi import APIRouter, Form
+from fastapi import Form
 from starlette.requests import Request
 from starlette.responses import RedirectResponse, Response
 
@@ -97,8 +97,6 @@ def go_home(request: Request, role: str, cookie: str) -> Response:
 
 
 router = public_router()
-analyst_logout_router = analyst_router()
-console_logout_router = console_router()
 
 # a database takes no text with a zero in it
 ShortText = Annotated[str, Form(max_length=400, pattern=r"^[^\x00]*$")]
@@ -193,16 +191,6 @@ def use_link(request: Request, secret: str, password: ShortText = "") -> Respons
     return sign_in(request, account, way=LINK)
 
 
-@analyst_logout_router.post("/logout")
-def analyst_log_out(request: Request) -> Response:
-    return _log_out(request)
-
-
-@console_logout_router.post("/logout")
-def console_log_out(request: Request) -> Response:
-    return _log_out(request)
-
-
 def sentence(error: Exception) -> str:
     text = str(error)
     return f"{text[:1].upper()}{text[1:].rstrip('.')}."
@@ -278,7 +266,12 @@ def _link_page(
     )
 
 
-def _log_out(request: Request) -> Response:
+analyst_side = analyst_router()
+console_side = console_router()
+DAY_CHOICES = (7, 30, DAYS, 180, MOST_DAYS)
+
+
+def log_out(request: Request) -> Response:
     identity, service = identity_of(request), service_of(request)
     with service.store.changing() as db:
         end_session(db, identity.cookie)
@@ -289,21 +282,6 @@ def _log_out(request: Request) -> Response:
     response = RedirectResponse("/" if local else "/oidc/signed-out", status_code=303)
     drop_cookie(request, response, identity.role)
     return response
-
-
-analyst_side = analyst_router()
-console_side = console_router()
-DAY_CHOICES = (7, 30, DAYS, 180, MOST_DAYS)
-
-
-def both(path: str, endpoint: Any, *, method: str = "POST") -> None:
-    """Give both sides a route to the same endpoint."""
-    for router in (analyst_side, console_side):
-        _add(router, path, endpoint, method)
-
-
-def _add(router: APIRouter, path: str, endpoint: Any, method: str) -> None:
-    router.add_api_route(path, endpoint, methods=[method])
 
 
 def page(request: Request) -> Response:
@@ -352,10 +330,12 @@ def end_all(request: Request) -> Response:
     return response
 
 
-both("/account", page, method="GET")
-both("/account/password", change_password)
-both("/account/sessions/end-others", end_others)
-both("/account/sessions/end-all", end_all)
+for each in (analyst_side, console_side):
+    each.add_api_route("/logout", log_out, methods=["POST"])
+    each.add_api_route("/account", page)
+    each.add_api_route("/account/password", change_password, methods=["POST"])
+    each.add_api_route("/account/sessions/end-others", end_others, methods=["POST"])
+    each.add_api_route("/account/sessions/end-all", end_all, methods=["POST"])
 
 
 @analyst_side.post("/account/tokens")

@@ -5,7 +5,6 @@ from __future__ import annotations
 import hashlib
 import hmac
 import time
-from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
 from urllib.parse import urlsplit
@@ -125,15 +124,13 @@ def grant_of(value: Any, settings: OidcSettings) -> tuple[str, str] | None:
     return None
 
 
-def account_for(
-    db: Transaction, person: Person, issuer: str, *, analyst_known: Callable[[str], bool]
-) -> Account:
+def account_for(db: Transaction, person: Person, issuer: str, *, taken: set[str]) -> Account:
     """Return the account of a person, created or updated to the current role."""
     assert person.grant is not None
     role, scope = person.grant
     found = account_of_subject(db, issuer, person.subject)
     if found is None:
-        name = _free_name(db, person, issuer, analyst_known=analyst_known)
+        name = _free_name(db, person, issuer, taken=taken)
         return add_account(
             db,
             name,
@@ -145,21 +142,18 @@ def account_for(
     # a curator may have given the account an analyst's name, which the provider's claim overrules
     analyst = person.analyst or found.analyst
     if role == ANALYST and not analyst:
-        taken = analyst_known(found.name)
-        analyst = _apart(found.name, person, issuer) if taken else found.name
+        analyst = _apart(found.name, person, issuer) if found.name in taken else found.name
     follow_provider(db, found, role=role, analyst=analyst, scope=scope)
     return account_of_id(db, found.id)
 
 
-def _free_name(
-    db: Transaction, person: Person, issuer: str, *, analyst_known: Callable[[str], bool]
-) -> str:
+def _free_name(db: Transaction, person: Person, issuer: str, *, taken: set[str]) -> str:
     """Return a name that is nobody else's: the person's own, or with where they come from."""
     host = urlsplit(issuer).hostname or "provider"
     short = person.name[:_SHORT]
     tried = (person.name, f"{short}@{host}"[:LONGEST_NAME], _apart(person.name, person, issuer))
     for name in tried:
-        if find_account(db, name) is None and not analyst_known(name):
+        if find_account(db, name) is None and name not in taken:
             return name
     return tried[-1]
 
@@ -323,7 +317,7 @@ def begin(request: Request) -> Response:
         response = RedirectResponse(provider.authorization_url(flow), status_code=303)
     except ProviderDown as error:
         raise _down(request, error) from None
-    _set_flow(request, response, flow)
+    response.set_cookie(_cookie(request), flow.cookie, max_age=SECONDS, **_safe(request))
     return response
 
 
@@ -338,7 +332,8 @@ def callback(
     """Take up a browser that comes back, and show it on if the provider vouches for it."""
     provider = _provider(request)
     try:
-        _check_issuer(provider, iss)
+        if iss and iss != provider.settings.issuer:  # RFC 9207
+            raise SignInRefused("This answer is not of the provider that was asked; sign in again.")
         person = _vouched(request, provider, code=code, state=state, error=error)
     except ProviderDown as fault:
         raise _down(request, fault) from None
@@ -357,7 +352,7 @@ def callback(
         cookie = open_account(request, account, way=PROVIDER)
         response = render(request, "signed_in.html", account=account, onward=home_of(account.role))
         set_cookie(request, response, account.role, cookie)
-    _drop_flow(request, response)
+    response.delete_cookie(_cookie(request), **_safe(request))
     return response
 
 
@@ -367,12 +362,6 @@ def signed_out(request: Request) -> Response:
     provider = _provider(request)
     address = provider.logout_url()
     return render(request, "signed_out.html", provider=provider.settings.provider, address=address)
-
-
-def _check_issuer(provider: OidcProvider, iss: str) -> None:
-    """Refuse an answer that says it is another provider's (RFC 9207)."""
-    if iss and iss != provider.settings.issuer:
-        raise SignInRefused("This answer is not of the provider that was asked; sign in again.")
 
 
 def _vouched(
@@ -398,8 +387,7 @@ def _account(service: Service, settings: OidcSettings, person: Person) -> Accoun
 def _account_once(service: Service, settings: OidcSettings, person: Person) -> Account | None:
     with service.store.changing() as db:
         if person.grant is not None:
-            known = analyst_names(db)
-            return account_for(db, person, settings.issuer, analyst_known=known.__contains__)
+            return account_for(db, person, settings.issuer, taken=analyst_names(db))
         found = account_of_subject(db, settings.issuer, person.subject)
         if found is not None:
             withdraw_role(db, found)
@@ -427,23 +415,8 @@ def _cookie(request: Request) -> str:
     return f"{'__Host-' if service_of(request).settings.https else ''}sunveil-oidc"
 
 
-def _set_flow(request: Request, response: Response, flow: SignInFlow) -> None:
-    response.set_cookie(
-        _cookie(request),
-        flow.cookie,
-        max_age=SECONDS,
-        path="/",
-        secure=service_of(request).settings.https,
-        httponly=True,
-        samesite="lax",
-    )
-
-
-def _drop_flow(request: Request, response: Response) -> None:
-    response.delete_cookie(
-        _cookie(request),
-        path="/",
-        secure=service_of(request).settings.https,
-        httponly=True,
-        samesite="lax",
-    )
+def _safe(request: Request) -> dict[str, Any]:
+    """Return what keeps the cookie from scripts and from other hosts."""
+    # lax, since the browser comes back from the provider's pages
+    https = service_of(request).settings.https
+    return {"path": "/", "secure": https, "httponly": True, "samesite": "lax"}

@@ -114,13 +114,7 @@ async def plan(request: Request, dataset: Name, question: QuestionInBody) -> Pla
     who = identity_of(request).who
     made = await make_plan(request, dataset, question)
     found = await run_in_threadpool(shared_dataset, service_of(request), who, dataset)
-    fields = plan_answer(
-        made,
-        measure=found.promised.promise.measure,
-        budget=found.promised.remaining,
-        share=found.share.remaining,
-    )
-    return PlanAnswerBody(**fields)
+    return plan_answer(found, made)
 
 
 @router.post(

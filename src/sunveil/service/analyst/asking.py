@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Sequence
 from typing import Any
 from urllib.parse import urlencode
 
@@ -23,6 +23,7 @@ from sunveil.service.context import Problem, Service, service_of
 from sunveil.service.page_rendering import identity_of
 from sunveil.service.questions import (
     Answered,
+    ExpectedError,
     KeyReused,
     NotServed,
     OverBudget,
@@ -172,15 +173,15 @@ COLUMN_WORDS = {
 }
 
 
-def error_lines(expected: list[dict[str, Any]]) -> list[dict[str, Any]]:
+def error_lines(expected: Sequence[ExpectedError]) -> list[dict[str, Any]]:
     """Return the expected errors of a plan as a page shows them: name, error and verdict."""
     return [
         {
-            "name": _result_name(each["table"], each["value"]),
+            "name": _result_name(each.table, each.value),
             "error": _error_words(each),
-            "verdict": each["verdict"],
-            "cost": each["cost"],
-            "meaning": each["meaning"][:1].upper() + each["meaning"][1:],
+            "verdict": each.verdict,
+            "cost": each.cost,
+            "meaning": each.meaning[:1].upper() + each.meaning[1:],
         }
         for each in expected
     ]
@@ -193,26 +194,26 @@ def _result_name(table: str, value: str) -> str:
     return f"Percentiles of {name[:1].lower()}{name[1:]}" if table == "quantiles" else name
 
 
-def _error_words(each: dict[str, Any]) -> str:
-    error, unit, of = each["error"], each["unit"], each["compared_with"]
+def _error_words(each: ExpectedError) -> str:
+    error, unit, of = each.error, each.unit, each.compared_with
     if unit == "places":
         words = f"Rank error: {error:,.3g}"
         return words if of is None else f"{words} of {of:,.0f} systems"
     if unit.startswith("%") and error > MOST_PERCENT:
         return f"more than {MOST_PERCENT}%"
-    if each["value"] == "cut_kw":
+    if each.value == "cut_kw":
         return f"{error:.2g}%"
     number = f"±{error:,.0f}" if error >= 100.0 else f"±{error:.3g}"
     words = number + (unit if unit in ("%", "°") else f" {unit}")
     return f"{words}, average count {of:,.3g}" if unit == "systems" and of else words
 
 
-def part_verdicts(expected: list[dict[str, Any]]) -> list[tuple[str, ErrorVerdict]]:
+def part_verdicts(expected: Sequence[ExpectedError]) -> list[tuple[str, ErrorVerdict]]:
     """Return the verdict on each table or column that a question pays for."""
     parts: dict[str, list[ErrorVerdict | None]] = {}
-    for each, line in zip(expected, error_lines(expected), strict=True):
-        if each["cost"] != 0.0:
-            parts.setdefault(line["name"], []).append(each["verdict"])
+    for each in expected:
+        if each.cost != 0.0:
+            parts.setdefault(_result_name(each.table, each.value), []).append(each.verdict)
     found = [(name, worst(verdicts)) for name, verdicts in parts.items()]
     return [(name, verdict) for name, verdict in found if verdict is not None]
 

@@ -214,7 +214,7 @@ async def _confirmation(
     kind = question.kind
     values = await _planned(request, found, kind, fields_of(question), question=question)
     plan = values["plan"]
-    noisy = bool(plan) and not plan["kept"] and plan["verdict"] is ErrorVerdict.NOISE
+    noisy = plan is not None and not plan.kept and plan.verdict is ErrorVerdict.NOISE
     if problem is not None:
         values["refused"] = problem.detail
     return await run_in_threadpool(
@@ -268,21 +268,15 @@ async def _planned(
             "lines": (),
             "parts": (),
         }
-    plan = plan_answer(
-        made,
-        measure=found.promised.promise.measure,
-        budget=found.promised.remaining,
-        share=found.share.remaining,
-    )
     # errors of single systems are those of mechanism and model together
     net = 0 if kind == "systems" else found.served.net
     return {
-        "plan": plan,
+        "plan": plan_answer(found, made),
         "refused": None,
         "net_words": net_sentence(net, found.served.systems),
         "advice": [(each, form_query(each.question)) for each in made.advice],
-        "lines": error_lines(plan["expected"]),
-        "parts": part_verdicts(plan["expected"]),
+        "lines": error_lines(made.expected),
+        "parts": part_verdicts(made.expected),
     }
 
 

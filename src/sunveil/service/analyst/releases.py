@@ -287,39 +287,22 @@ def full_release(row: ReleaseRow) -> dict[str, Any]:
     }
 
 
-def plan_answer(plan: QuestionPlan, *, measure: str, budget: float, share: float) -> dict[str, Any]:
-    """Return a plan as the API sends it, with whether it can be afforded."""
-    return {
-        "cost": plan.cost,
-        "measure": measure,
-        "kept": plan.kept,
-        "affordable": plan.kept or plan.cost <= min(budget, share) + 5e-10,
-        "budget_remaining": budget,
-        "share_remaining": share,
-        "expected": [
-            {
-                "table": each.table,
-                "value": each.value,
-                "error": each.error,
-                "unit": each.unit,
-                "meaning": each.meaning,
-                "cost": each.cost,
-                "compared_with": each.of,
-                "verdict": each.verdict,
-            }
-            for each in plan.expected
+def plan_answer(found: SharedDataset, plan: QuestionPlan) -> PlanAnswerBody:
+    """Return a plan as it is shown and sent, with whether it can be afforded."""
+    budget, share = found.promised.remaining, found.share.remaining
+    return PlanAnswerBody(
+        cost=plan.cost,
+        measure=found.promised.promise.measure,
+        kept=plan.kept,
+        affordable=plan.kept or plan.cost <= min(budget, share) + 5e-10,
+        budget_remaining=budget,
+        share_remaining=share,
+        expected=[
+            ExpectedBody.model_validate(each, from_attributes=True) for each in plan.expected
         ],
-        "verdict": plan.verdict,
-        "advice": [
-            {
-                "words": each.words,
-                "verdict": each.verdict,
-                "affordable": each.affordable,
-                "question": each.question,
-            }
-            for each in plan.advice
-        ],
-    }
+        verdict=plan.verdict,
+        advice=[AdviceBody.model_validate(each, from_attributes=True) for each in plan.advice],
+    )
 
 
 RELEASES_IN_MEMORY = 256 * 1024 * 1024  # [bytes]
