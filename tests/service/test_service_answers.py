@@ -20,7 +20,7 @@ from sunveil.publication.published_tables import RULES, ErrorVerdict, rule_of, v
 from sunveil.publish import fleet_tables
 from sunveil.service import questions
 from sunveil.service.analyst.asking import ABOUT, TABLE_WORDS
-from sunveil.service.analyst.figures import NOISE_LEGEND, figures_of
+from sunveil.service.figures import NOISE_LEGEND, figures_of
 from sunveil.service.page_rendering import figure_json
 from sunveil.service.question_advice import first_epsilon
 from sunveil.service.question_data import Data

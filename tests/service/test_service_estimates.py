@@ -30,7 +30,7 @@ from sunveil.errors import ParameterError, SourceError
 from sunveil.estimates.inference_options import InferOptions
 from sunveil.fleet.run_plan import run_settings
 from sunveil.meters import MeterOptions
-from sunveil.service.curator import figures
+from sunveil.service import figures
 from sunveil.service.curator.estimates import system_report
 from sunveil.service.curator.results import EstimateFilter, FleetResults, csv_lines
 from sunveil.service.store.datasets import Served

@@ -32,7 +32,9 @@ _KINDS: dict[str, type[SourceError] | type[ParameterError]] = {
 }
 
 
-def run_guarded(task: Callable[..., Any], *arguments: Any, limits: ReadingLimits) -> Any:
+def run_guarded(
+    task: Callable[..., dict[str, Any]], *arguments: Any, limits: ReadingLimits
+) -> dict[str, Any]:
     """Run a function in a process of its own, and return what it returns."""
     _CONTEXT.set_forkserver_preload([_READERS])
     ours, theirs = _CONTEXT.Pipe(duplex=False)
@@ -54,7 +56,8 @@ def run_guarded(task: Callable[..., Any], *arguments: Any, limits: ReadingLimits
         log.error("an upload could not be read: %s", answer["unforeseen"])
     if "refused" in answer:
         raise _KINDS.get(answer["refused"], SourceError)(answer["why"])
-    return answer["found"]
+    found: dict[str, Any] = answer["found"]
+    return found
 
 
 def too_much(limits: ReadingLimits) -> UploadTooLarge:

@@ -299,16 +299,10 @@ def cells_of(table: str, bins: Bins) -> int:
 
 
 def synthetic_errors(noise: dict[str, float]) -> tuple[ExpectedError, ...]:
+    found = {name: min(100.0 * each, 100.0) for name, each in noise.items()}
     return tuple(
-        ExpectedError(
-            "synthetic-systems",
-            name,
-            min(100.0 * each, 100.0),
-            "% of systems",
-            MOVED,
-            compared_with=100.0,
-        )
-        for name, each in noise.items()
+        ExpectedError("synthetic-systems", name, percent, "% of systems", MOVED, None, 100.0)
+        for name, percent in found.items()
     )
 
 

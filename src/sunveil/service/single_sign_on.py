@@ -332,9 +332,7 @@ def callback(
     """Take up a browser that comes back, and show it on if the provider vouches for it."""
     provider = _provider(request)
     try:
-        if iss and iss != provider.settings.issuer:  # RFC 9207
-            raise SignInRefused("This answer is not of the provider that was asked; sign in again.")
-        person = _vouched(request, provider, code=code, state=state, error=error)
+        person = _vouched(request, provider, code=code, state=state, error=error, iss=iss)
     except ProviderDown as fault:
         raise _down(request, fault) from None
     except SignInRefused as refusal:
@@ -365,8 +363,10 @@ def signed_out(request: Request) -> Response:
 
 
 def _vouched(
-    request: Request, provider: OidcProvider, *, code: str, state: str, error: str
+    request: Request, provider: OidcProvider, *, code: str, state: str, error: str, iss: str
 ) -> Person:
+    if iss and iss != provider.settings.issuer:  # RFC 9207
+        raise SignInRefused("This answer is not of the provider that was asked; sign in again.")
     flow = flow_of(request.cookies.get(_cookie(request), ""))
     if flow is None or not same_secret(state, flow.state):
         raise SignInRefused(

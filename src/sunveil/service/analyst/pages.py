@@ -38,7 +38,6 @@ from sunveil.service.analyst.asking import (
     sent_question,
     text_of,
 )
-from sunveil.service.analyst.figures import figures_of
 from sunveil.service.analyst.releases import (
     IMMUTABLE,
     CachedRelease,
@@ -55,6 +54,7 @@ from sunveil.service.analyst.releases import (
 )
 from sunveil.service.authentication import own_address
 from sunveil.service.context import Problem, service_of
+from sunveil.service.figures import figures_of
 from sunveil.service.guarded_routes import analyst_router
 from sunveil.service.page_rendering import identity_of, redirect, render, render_part
 from sunveil.service.passwords_and_tokens import same_secret

@@ -164,7 +164,7 @@ def take_files(
     whole = staging.folder / "whole"
     whole.mkdir(mode=0o700)
     reading = service.settings.reading
-    found: dict[str, Any] = run_guarded(
+    return run_guarded(
         take_in,
         received.files,
         whole,
@@ -174,7 +174,6 @@ def take_files(
         place_of(received.fields),
         limits=reading,
     )
-    return found
 
 
 def place_of(fields: dict[str, str]) -> dict[str, float] | None:
@@ -231,10 +230,7 @@ def look_at_files(
     from sunveil.service.upload_checks import look_at_named, options_from
 
     reading = service.settings.reading
-    found: dict[str, Any] = run_guarded(
-        look_at_named, meters, table, reading, options_from(options), limits=reading
-    )
-    return found
+    return run_guarded(look_at_named, meters, table, reading, options_from(options), limits=reading)
 
 
 def nameable_folders(service: Service) -> list[str]:
@@ -266,9 +262,12 @@ def forget_inference(service: Service, name: str) -> None:
     """Discard an inference and its estimates."""
     # After the promise, that is for an edition of which nothing can have been asked yet.
     with service.store.reading() as db:
-        served = find_served(db, name).upcoming
-    if served.state == READY:
-        _before_promise(service, name, "its estimates stay as they are; add another edition")
+        served, promised = find_served(db, name).upcoming, find_promised(db, name)
+    if served.state == READY and promised is not None:
+        raise ParameterError(
+            f"a promise has been made for {name}, so that its estimates stay as they are;"
+            " add another edition"
+        )
     if job_of(service, name) is not None:
         jobs_of(service).remove(job_id(name))
     shutil.rmtree(served.path(service.settings.datasets) / OUTPUT, ignore_errors=True)
@@ -351,12 +350,6 @@ def facts_of(found: dict[str, Any], options: dict[str, str]) -> dict[str, Any]:
     place = {key: found["place"].get(key) for key in (*PLACE, "timezone")}
     kept = {key: found[key] for key in ("listed", "net", "notes")}
     return {**place, "extra": {"systems_table": found["table"], "options": options, **kept}}
-
-
-def _before_promise(service: Service, name: str, why: str) -> None:
-    with service.store.reading() as db:
-        if find_promised(db, name) is not None:
-            raise ParameterError(f"a promise has been made for {name}, so that {why}")
 
 
 router = curator_router()

@@ -14,7 +14,6 @@ from starlette.responses import Response, StreamingResponse
 from sunveil.errors import MeterError, ParameterError, SourceError, SunveilError
 from sunveil.service.context import Problem, Service, service_of
 from sunveil.service.curator.datasets import cached_systems
-from sunveil.service.curator.figures import bars, plane_map, rose, system_map
 from sunveil.service.curator.inference import OUTPUT, dataset_view, parse_number, results_of
 from sunveil.service.curator.results import (
     CAPACITY_EDGES_KW,
@@ -27,6 +26,7 @@ from sunveil.service.curator.results import (
     FleetResults,
     csv_lines,
 )
+from sunveil.service.figures import bars, plane_map, rose, system_map
 from sunveil.service.guarded_routes import curator_router
 from sunveil.service.page_rendering import render
 from sunveil.service.store.database import Served

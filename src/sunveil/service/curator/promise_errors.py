@@ -16,7 +16,7 @@ from sunveil.releases.expected_errors import typical_errors
 from sunveil.releases.fleet_releases import ReleaseTerms
 from sunveil.releases.release_answer import ExpectedErrors
 from sunveil.releases.release_choices import Choices
-from sunveil.service.curator.figures import ErrorCurve
+from sunveil.service.figures import ErrorCurve
 from sunveil.service.questions import LARGEST_EPSILON, SMALLEST_EPSILON
 from sunveil.site import TimeGrid
 

@@ -27,13 +27,13 @@ from sunveil.ledger.yearly_schedule import YearlySchedule
 from sunveil.privacy.guarantees import Unit, from_nano, parse_unit
 from sunveil.service.context import Problem, Service, service_of
 from sunveil.service.curator.datasets import public_groups
-from sunveil.service.curator.figures import ErrorCurve, Figure, error_figure
 from sunveil.service.curator.inference import (
     DatasetView,
     dataset_view,
     measure_sign,
     parse_number,
 )
+from sunveil.service.figures import ErrorCurve, Figure, error_figure
 from sunveil.service.guarded_routes import console_router, curator_router
 from sunveil.service.page_rendering import count_of, redirect, render
 from sunveil.service.promise_text import promise_line, promise_sentences
@@ -298,17 +298,6 @@ def as_csv(entries: Sequence[Entry]) -> str:
     return out.getvalue()
 
 
-def entry_fields(entry: Entry) -> dict[str, Any]:
-    """Return an entry with its body as it stands: its digest is of that text."""
-    return {
-        "place": entry.place,
-        "kind": entry.kind,
-        "body": entry.body,
-        "previous": entry.previous,
-        "digest": entry.digest,
-    }
-
-
 def _words(kind: str, facts: dict[str, Any]) -> tuple[str, str]:
     if kind == "promise":
         delta = f", δ = {facts['delta']:g}" if facts["delta"] else ""
@@ -419,7 +408,7 @@ def as_json_file(request: Request, name: str) -> Response:
     values = {
         **ledger.dataset(name).to_dict(),
         "verdict": ledger.verify(name).to_dict(),
-        "entries": [entry_fields(entry) for entry in ledger.entries(name)],
+        "entries": [entry.to_dict() for entry in ledger.entries(name)],
     }
     text = json.dumps({"datasets": [values]}, indent=2, ensure_ascii=False)
     return _download(text, f"{name}-ledger.json", "application/json")
@@ -449,10 +438,10 @@ def _verified(service: Service, name: str) -> dict[str, Any]:
 
 
 def _mark(text: str) -> HighWaterMark:
-    length, _, head = text.strip().partition(":")
-    if not (length.isdecimal() and int(length) > 0 and head):
+    found = HighWaterMark.parse(text)
+    if found is None:
         raise ParameterError("a checkpoint is a number of entries, a colon and a digest")
-    return HighWaterMark(int(length), head)
+    return found
 
 
 def _download(text: str, name: str, media_type: str) -> Response:
