@@ -321,12 +321,12 @@ class ServiceSettings:
     access_log: bool = False
     connections: int = 800  # below 1,024, a process's usual limit of open files
     rates: Rates = field(default_factory=Rates)  # how often one token or address may ask
-    body_limit: int = 64 * 1024  # [bytes] largest body of a request, and of an upload by a curator
-    upload_limit: int = 512 * MEGABYTE  # [bytes]
+    body_limit: int = 64 * 1024  # [bytes] largest body of a request
+    upload_limit: int = 512 * MEGABYTE  # [bytes] largest upload of a curator
     reading: ReadingLimits = field(default_factory=ReadingLimits)
     job_memory: int | None = None  # [bytes]
-    session_hours: float = 12.0  # [h, min]
-    idle_minutes: float = 120.0  # [h, min]
+    session_hours: float = 12.0  # [h]
+    idle_minutes: float = 120.0  # [min]
     oidc: OidcSettings | None = None
     answer_seconds: Mapping[str, float] = field(default_factory=lambda: ANSWER_SECONDS)  # [s]
     asks_at_once: int = 8  # how many questions are answered at the same time
@@ -413,8 +413,8 @@ class UploadLimits:
     unpacked: int = 16384 * MEGABYTE  # [bytes] all files together after archives are unpacked
     files: int = 5000  # how many files, those within archives counted
     ratio: int = 200
-    fields: int = 40  # [bytes] how many form fields beside the files, and the size of each
-    field: int = 16 * 1024  # [bytes] how many form fields beside the files, and the size of each
+    fields: int = 40  # form fields beside the files
+    field: int = 16 * 1024  # [bytes] each of them
     spare: int = 512 * MEGABYTE  # [bytes] what must stay free on the disk
 
 

@@ -477,12 +477,10 @@ def _reasons(refused: Sequence[RefusedSystem]) -> list[dict[str, Any]]:
     alike: dict[str, list[RefusedSystem]] = {}
     for each in refused:
         alike.setdefault(_pattern(each), []).append(each)
-    ordered: Iterator[list[RefusedSystem]] = iter(
-        sorted(alike.values(), key=lambda group: -len(group))
-    )
+    ordered = sorted(alike.values(), key=len, reverse=True)
     return [
         {"count": len(group), "reason": group[0].reason, "name": group[0].system_id}
-        for group, _ in zip(ordered, range(LISTED), strict=False)
+        for group in ordered[:LISTED]
     ]
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import Any
 
 from starlette.requests import Request
@@ -227,7 +226,8 @@ def another_token(
 def revoke(request: Request, token: ShortText = "") -> Response:
     """End a token, and the sessions that were opened with it."""
     service = service_of(request)
-    row = next((each for each in _tokens(service) if each.id == token), None)
+    with service.store.reading() as db:
+        row = db.get(TokenRow, token)
     if row is None or row.revoked is not None:
         raise Problem(404, "There is no such token, or it was revoked before; load the page.")
     with service.store.changing() as db:
@@ -326,11 +326,6 @@ def _show_token(
         scope=scope,
         back=f"/curator/datasets/{dataset}/analysts" if dataset else "/curator/analysts",
     )
-
-
-def _tokens(service: Service) -> Sequence[TokenRow]:
-    with service.store.reading() as db:
-        return token_rows(db)
 
 
 def _names(service: Service) -> set[str]:
