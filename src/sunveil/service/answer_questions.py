@@ -30,7 +30,6 @@ from sunveil.service.questions import (
     Question,
     QuestionPlan,
     QuestionRefused,
-    ReleaseFile,
     Suggestion,
     answer_title,
 )
@@ -258,18 +257,16 @@ class LedgerBroker:
 
     # -- files
 
-    def file_at_hand(self, release: str, name: str) -> ReleaseFile | None:
+    def file_at_hand(self, release: str, name: str) -> bytes | None:
         with self._guard:
-            content = self._files.get(release, {}).get(name)
-        return None if content is None else ReleaseFile(name, media_type_of(name), content)
+            return self._files.get(release, {}).get(name)
 
-    def file(self, release: str, name: str) -> ReleaseFile:
+    def file(self, release: str, name: str) -> bytes:
         # One thread writes for all that wait. The files are public, so waiting reveals no draw.
         with self._writing:
             found = self.file_at_hand(release, name)
-            files = {} if found else self._write(release)
-        if name in files:
-            found = ReleaseFile(name, media_type_of(name), files[name])
+            if found is None:
+                found = self._write(release).get(name)
         if found is None:
             raise NotServed("the release has no such file")
         return found
@@ -322,13 +319,3 @@ def body_of(publication: Publication, *, asked: dict[str, Any], edition: str) ->
         "how": None if publication.how is None else dataclasses.asdict(publication.how),
         "tables": [table.to_dict() for table in publication.tables],
     }
-
-
-def media_type_of(name: str) -> str:
-    return {
-        "csv": "text/csv; charset=utf-8",
-        "parquet": "application/vnd.apache.parquet",
-        "json": "application/json",
-        "yaml": "application/yaml",
-        "md": "text/markdown; charset=utf-8",
-    }[name.rpartition(".")[2]]

@@ -234,13 +234,6 @@ class Answered:
     fresh: bool
 
 
-@dataclass(frozen=True, slots=True)
-class ReleaseFile:
-    name: str
-    media_type: str
-    content: bytes
-
-
 class QuestionRefused(SunveilError):
     """A question that is refused, for reasons that are public."""
 

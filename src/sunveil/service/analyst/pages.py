@@ -66,7 +66,6 @@ from sunveil.service.questions import (
     Answered,
     Question,
     QuestionRefused,
-    ReleaseFile,
     answer_title,
 )
 
@@ -280,6 +279,14 @@ async def _planned(
     }
 
 
+MEDIA_TYPES = {
+    "csv": "text/csv; charset=utf-8",
+    "parquet": "application/vnd.apache.parquet",
+    "json": "application/json",
+    "yaml": "application/yaml",
+    "md": "text/markdown; charset=utf-8",
+}
+
 # The earliest time that a zip can hold, in place of when it was packed.
 EPOCH = (1980, 1, 1, 0, 0, 0)
 
@@ -287,19 +294,19 @@ EPOCH = (1980, 1, 1, 0, 0, 0)
 async def send_file(request: Request, release: str, name: str) -> Response:
     """Return the response with a file of a release; the right to read it was checked before."""
     found = await _file(request, release, name)
-    return _attached(found.content, f"{release[:8]}-{name}", found.media_type)
+    return _attached(found, f"{release[:8]}-{name}", MEDIA_TYPES[name.rpartition(".")[2]])
 
 
 async def send_bundle(request: Request, cached: CachedRelease) -> Response:
     row = cached.row
-    files = {name: (await _file(request, row.id, name)).content for name in file_names(row.body)}
+    files = {name: await _file(request, row.id, name) for name in file_names(row.body)}
     files["release.json"] = cached.text
     folder = f"{row.dataset}-{row.id[:8]}"
     packed = await run_in_threadpool(_packed, files, folder=folder)
     return _attached(packed, f"{folder}.zip", "application/zip")
 
 
-async def _file(request: Request, release: str, name: str) -> ReleaseFile:
+async def _file(request: Request, release: str, name: str) -> bytes:
     broker = service_of(request).broker
     found = broker.file_at_hand(release, name)
     if found is not None:
