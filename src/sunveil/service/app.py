@@ -131,7 +131,6 @@ def _watch(path: Path, look: Callable[[bool], None], pause: float, ending: threa
 
 
 def open_service(settings: ServiceSettings) -> Service:
-    """Open the database, making its tables if need be, and what stands on it."""
     settings.data.mkdir(parents=True, exist_ok=True, mode=0o700)
     settings.datasets.mkdir(exist_ok=True, mode=0o700)
     ledger = Ledger(settings.where, create=True, after_draw=hold_draw)
@@ -234,7 +233,6 @@ def run_service(settings: ServiceSettings, *, say: Say) -> None:
 
 
 def run_workers(settings: ServiceSettings, bound: socket.socket) -> None:
-    """Serve by uvicorn's workers."""
     with TemporaryDirectory(prefix="sunveil-") as counts:
         os.environ[SHARED_COUNTS] = counts
         os.environ[SETTINGS] = pickle.dumps(settings, protocol=0).decode("ascii")

@@ -138,7 +138,6 @@ def bearer_of(request: Request) -> str | None:
 
 
 async def token_of(request: Request) -> TokenRow:
-    """Return the token that a program asks with, or refuse."""
     service = service_of(request)
     token = read_token(bearer_of(request) or "")
     if token is not None:

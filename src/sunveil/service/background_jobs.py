@@ -55,8 +55,6 @@ STATE_WORDS = {
 
 @dataclass(frozen=True, slots=True)
 class JobProgress:
-    """How much of a job is done, as its command last reported."""
-
     done: int  # parts of the work that are done, and all of them
     total: int  # parts of the work that are done, and all of them
     systems: int | None = None  # systems that are done, and all of them, where that was said
@@ -83,8 +81,6 @@ class JobProgress:
 
 @dataclass(frozen=True, slots=True)
 class BackgroundJob:
-    """A piece of long work in processes of its own, as it stands."""
-
     job_id: str  # its name: the same work has the same name, and so is never done twice at once
     kind: str  # what kind of work it is, such as `infer`
     about: str  # what it is about: a dataset's name or key

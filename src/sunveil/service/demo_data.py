@@ -50,8 +50,6 @@ Say = Callable[[str], None]
 
 @dataclass(frozen=True, slots=True)
 class Demo:
-    """Ready credentials."""
-
     curator: str  # of the curator
     password: str  # of the curator
     token: str  # of the analyst

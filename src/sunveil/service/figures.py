@@ -156,7 +156,6 @@ def rose(counts: Sequence[float]) -> Figure:
 
 
 def bars(edges: Sequence[float], counts: Sequence[float], *, title: str, unit: str) -> Figure:
-    """Return how many systems fall between each two edges."""
     spans = [
         f"{low:g}–{high:g}" if math.isfinite(high) else f"{low:g}+"
         for low, high in itertools.pairwise(edges)

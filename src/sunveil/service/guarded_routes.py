@@ -266,7 +266,6 @@ def public_router(prefix: str = "") -> APIRouter:
 
 
 def probe_router() -> APIRouter:
-    """Return a router of what watches over the service ask."""
     return _router(ProbeRoute)
 
 

@@ -43,7 +43,6 @@ class WithoutTraceback(logging.Filter):
     """Keep out of the log what an exception says, unless SUNVEIL_DEBUG=1: it may hold anything."""
 
     def filter(self, record: logging.LogRecord) -> bool:
-        """Strip the exception from a record, but for its kind."""
         said = record.getMessage()
         if record.name == "asyncio":
             # its further lines show objects, and what they hold
@@ -163,7 +162,6 @@ class Observed:
         self._app = app
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Pass a request on, and count it when it has been answered."""
         if scope["type"] != "http":
             await self._app(scope, receive, send)
             return

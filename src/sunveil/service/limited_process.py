@@ -61,7 +61,6 @@ def run_guarded(
 
 
 def too_much(limits: ReadingLimits) -> UploadTooLarge:
-    """Return the refusal of what cannot be read within the limits, which names them."""
     return UploadTooLarge(
         f"reading these files takes more than the {size_text(limits.memory)} of memory or the"
         f" {limits.seconds:,.0f} seconds that this service allows (settings reading.memory and"

@@ -236,7 +236,6 @@ def render_part(request: Request, template: str, /, **values: Any) -> Response:
 
 
 def redirect(request: Request, path: str, *, message: str = "", kind: str = "good") -> Response:
-    """Send a browser on to a page after a form, with a message for that page."""
     assert path.startswith("/")
     assert not path.startswith("//")
     assert kind in NOTICE_KINDS

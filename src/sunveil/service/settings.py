@@ -77,8 +77,6 @@ KEYS = {
 
 @dataclass(frozen=True, slots=True)
 class OidcSettings:
-    """A provider of single sign-on, and what its claims mean here."""
-
     address: str  # where browsers reach this service, such as `https://sunveil.example.org`
     issuer: str  # the provider's address, by which it names itself in what it signs
     client_id: str  # how the provider knows this service; without a secret, as a public client

@@ -90,7 +90,6 @@ def sign_in(request: Request, account: Account, *, way: str) -> Response:
 
 
 def go_home(request: Request, role: str, cookie: str) -> Response:
-    """Send a browser to the first page of a role, with the cookie of its session."""
     response = RedirectResponse(home_of(role), status_code=303)
     set_cookie(request, response, role, cookie)
     return response
@@ -143,7 +142,6 @@ def curator_log_in(request: Request, name: ShortText = "", password: ShortText =
 
 @router.get("/setup/{secret}")
 def setup(request: Request, secret: str) -> Response:
-    """Show the form of the first curator's account, to who has the link."""
     _check_setup(request, secret)
     return render(request, "setup.html", problem=None, secret=secret, name="")
 

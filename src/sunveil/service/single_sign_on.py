@@ -93,8 +93,6 @@ _SHORT = 120
 
 @dataclass(frozen=True, slots=True)
 class Person:
-    """Who the provider says somebody is."""
-
     subject: str  # the provider's unchanging name of them
     name: str  # how they are called
     grant: tuple[str, str] | None  # role and scope that they have now; None for none

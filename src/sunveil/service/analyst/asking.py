@@ -288,7 +288,6 @@ EMPTY = {
 
 
 def fields_of(question: Question) -> dict[str, str]:
-    """Return a question as fields of its form."""
     asked = question.model_dump(mode="json")
     given = {**EMPTY, "epsilon": f"{asked['epsilon']:g}"}
     for name in ("group_by", "clip_kw", "largest_kw", "sectors"):
@@ -330,7 +329,6 @@ def question_of(kind: str, given: dict[str, str]) -> Question:
 
 
 def sent_question(text: str, *, kind: str) -> Question:
-    """Return the question in a confirmation, or refuse it."""
     try:
         found = QUESTIONS.validate_json(text)
     except ValidationError:
@@ -341,7 +339,6 @@ def sent_question(text: str, *, kind: str) -> Question:
 
 
 def broken_form() -> Problem:
-    """Refuse a confirmation that was changed or cut short."""
     return Problem(
         422, "The confirmation is incomplete. Go back to the question and confirm it again."
     )

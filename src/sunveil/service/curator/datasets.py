@@ -259,7 +259,6 @@ def store_reading_options(service: Service, name: str, options: dict[str, str]) 
 
 
 def forget_inference(service: Service, name: str) -> None:
-    """Discard an inference and its estimates."""
     # After the promise, that is for an edition of which nothing can have been asked yet.
     with service.store.reading() as db:
         served, promised = find_served(db, name).upcoming, find_promised(db, name)
@@ -366,7 +365,6 @@ def home(request: Request) -> Response:
 
 @router.get("/datasets/{name}")
 def overview(request: Request, name: str) -> Response:
-    """Show a dataset: what it is, and what is to be done next."""
     service, found = service_of(request), dataset_view(request, name)
     values: dict[str, Any] = found.template_values()
     with service.store.reading() as db:
@@ -388,7 +386,6 @@ def progress(request: Request, name: str) -> Response:
 
 @router.get("/datasets/{name}/preview")
 def preview(request: Request, name: str) -> Response:
-    """Say how far the reading of the files is, for the page that waits for it."""
     found = preview_of(service_of(request), dataset_view(request, name).served)
     return JSONResponse(None if found is None else found.job.to_dict())
 
@@ -418,7 +415,6 @@ class TextFields(BaseModel):
 
 @router.get("/datasets/{name}/reading")
 def reading_form(request: Request, name: str) -> Response:
-    """Show how the files are read, to be changed without sending them again."""
     found = dataset_view(request, name)
     return _reading_page(request, name, found.served.upcoming.extra.get("options", {}))
 

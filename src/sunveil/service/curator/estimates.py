@@ -148,7 +148,6 @@ def meanings() -> dict[str, str]:
 
 
 def results_or_404(request: Request, name: str) -> tuple[dict[str, Any], FleetResults]:
-    """Return what pages about estimates need, or refuse where there are none yet."""
     found = dataset_view(request, name)
     results = results_of(service_of(request), found.served)
     if not results.exist:

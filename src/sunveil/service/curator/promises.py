@@ -251,8 +251,6 @@ class EntryText:
 
 @dataclass(frozen=True, slots=True)
 class AskerTotals:
-    """What one asker has asked: how many questions, what they cost, and when the last was."""
-
     who: str
     questions: int
     cost: float

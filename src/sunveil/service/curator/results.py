@@ -218,8 +218,6 @@ CAPACITY_EDGES_KW = (0.0, 2.0, 4.0, 6.0, 8.0, 10.0, 15.0, 25.0, math.inf)
 
 @dataclass(frozen=True, slots=True)
 class FleetSummary:
-    """A fleet's estimates in a few numbers: private."""
-
     inferred: int  # how many systems
     refused: int  # how many systems
     listed: int  # how many of them the table of systems names: public

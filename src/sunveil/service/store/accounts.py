@@ -113,7 +113,6 @@ def touch_session(db: Transaction, secret: str) -> None:
 
 
 def set_flash(db: Transaction, secret: str, messages: list[tuple[str, str]]) -> None:
-    """Keep the messages that the next page shows."""
     here = Session.digest == digest_of(secret)
     db.execute(update(Session).where(here).values(flash=messages))
 
@@ -367,7 +366,6 @@ def issue_token(
 
 
 def token_rows(db: Transaction, analyst: str | None = None) -> Sequence[TokenRow]:
-    """Return all tokens, or those of one analyst, oldest first."""
     query = select(TokenRow).order_by(TokenRow.made, TokenRow.id)
     if analyst is not None:
         query = query.where(TokenRow.analyst == analyst)
