@@ -149,10 +149,7 @@ def rose(counts: Sequence[float]) -> Figure:
         "marker": {"color": colours},
         "hovertemplate": "%{r:,} systems around %{theta}°<extra></extra>",
     }
-    return figure(
-        [drawn],
-        **compass({"nticks": 4, "rangemode": "tozero", **_whole(counts)}),
-    )
+    return figure([drawn], **compass({"nticks": 4, "rangemode": "tozero", **_whole(counts)}))
 
 
 def bars(edges: Sequence[float], counts: Sequence[float], *, title: str, unit: str) -> Figure:

@@ -242,12 +242,12 @@ def _linked(request: Request, secret: str) -> tuple[Account, str]:
     try:
         with service_of(request).store.reading() as db:
             found = find_link(db, secret)
-            account = None if found is None else account_of_id(db, found[0])
+            account = None if found is None else account_of_id(db, found.account)
     except ReleaseNotFound:
         account = None
     if found is None or account is None or account.disabled is not None:
         raise Problem(404, "This link is not valid, has expired or was used. Ask for another.")
-    return account, found[1]
+    return account, found.purpose
 
 
 def _link_page(

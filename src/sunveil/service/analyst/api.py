@@ -180,11 +180,7 @@ def _dataset_body(found: SharedDataset) -> DatasetBody:
             statement=str(promise),
             **{key: stated[key] for key in ("unit", "epsilon", "delta", "measure")},
         ),
-        budget=BudgetBody(
-            total=found.promised.total,
-            spent=found.promised.spent,
-            remaining=found.promised.remaining,
-        ),
+        budget=BudgetBody.model_validate(found.promised, from_attributes=True),
         share=BudgetBody(total=share.share, spent=share.spent, remaining=share.remaining),
     )
 

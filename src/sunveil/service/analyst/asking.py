@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable, Iterator, Sequence
+from contextlib import contextmanager
 from typing import Any
 from urllib.parse import urlencode
 
@@ -38,32 +39,34 @@ from sunveil.service.settings import ASK
 QUICK_KINDS = ("fleet-table", "totals", "quantiles")
 
 
+@contextmanager
+def _refusals() -> Iterator[None]:
+    try:
+        yield
+    except (QuestionRefused, LedgerError) as error:
+        raise refusal(error) from None
+
+
 async def make_plan(request: Request, dataset: str, question: Question) -> QuestionPlan:
     """Plan a question, or refuse it; spend nothing."""
     service, analyst = service_of(request), identity_of(request).who
     require_scope(identity_of(request), ASK)
     check_rate(service.limits.asks.take(analyst))
-    try:
+    with _refusals():
         return await run_in_threadpool(service.broker.plan, dataset, question, analyst=analyst)
-    except (QuestionRefused, LedgerError) as error:
-        raise refusal(error) from None
 
 
 async def make_suggestion(request: Request, dataset: str, kind: str) -> Suggestion:
     service, analyst = service_of(request), identity_of(request).who
-    try:
+    with _refusals():
         return await run_in_threadpool(service.broker.suggest, dataset, kind, analyst=analyst)
-    except (QuestionRefused, LedgerError) as error:
-        raise refusal(error) from None
 
 
 def first_questions(service: Service, analyst: str, found: SharedDataset) -> list[Suggestion]:
     """Suggest a question of each kind with errors known without reading meters."""
     kinds = [kind for kind in found.served.kinds if kind in QUICK_KINDS]
-    try:
+    with _refusals():
         return [service.broker.suggest(found.name, kind, analyst=analyst) for kind in kinds]
-    except (QuestionRefused, LedgerError) as error:
-        raise refusal(error) from None
 
 
 def first_question(service: Service, analyst: str, found: SharedDataset) -> Suggestion | None:
@@ -94,14 +97,13 @@ async def put_question(
     check_rate(service.limits.asks.take(analyst))
     pad, started = service.settings.answer_seconds[question.kind], request.state.started
     try:
-        async with service.ask_slots:
-            with draws_held(started, pad):
-                found = await run_in_threadpool(
-                    service.broker.ask, dataset, question, analyst=analyst, key=key
-                )
-        return await respond(found)
-    except (QuestionRefused, LedgerError) as error:
-        raise refusal(error) from None
+        with _refusals():
+            async with service.ask_slots:
+                with draws_held(started, pad):
+                    found = await run_in_threadpool(
+                        service.broker.ask, dataset, question, analyst=analyst, key=key
+                    )
+            return await respond(found)
     finally:
         await pad_duration(started, pad)
 

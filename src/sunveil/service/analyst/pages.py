@@ -253,25 +253,26 @@ async def _planned(
     question: Question | None = None,
 ) -> dict[str, Any]:
     """Return what a page says of cost and errors."""
+    values = {
+        "plan": None,
+        "refused": None,
+        "net_words": "",
+        "advice": (),
+        "lines": (),
+        "parts": (),
+    }
     try:
         question = question or question_of(kind, given)
         made = await make_plan(request, found.name, question)
     except Problem as error:
         if error.status_code not in (422, 429, 503):
             raise
-        return {
-            "plan": None,
-            "refused": error.detail,
-            "net_words": "",
-            "advice": (),
-            "lines": (),
-            "parts": (),
-        }
+        return {**values, "refused": error.detail}
     # errors of single systems are those of mechanism and model together
     net = 0 if kind == "systems" else found.served.net
     return {
+        **values,
         "plan": plan_answer(found, made),
-        "refused": None,
         "net_words": net_sentence(net, found.served.systems),
         "advice": [(each, form_query(each.question)) for each in made.advice],
         "lines": error_lines(made.expected),

@@ -27,12 +27,7 @@ from sunveil.ledger.yearly_schedule import YearlySchedule
 from sunveil.privacy.guarantees import Unit, from_nano, parse_unit
 from sunveil.service.context import Problem, Service, service_of
 from sunveil.service.curator.datasets import public_groups
-from sunveil.service.curator.inference import (
-    DatasetView,
-    dataset_view,
-    measure_sign,
-    parse_number,
-)
+from sunveil.service.curator.inference import DatasetView, dataset_view, measure_sign, parse_number
 from sunveil.service.figures import ErrorCurve, Figure, error_figure
 from sunveil.service.guarded_routes import console_router, curator_router
 from sunveil.service.page_rendering import count_of, redirect, render

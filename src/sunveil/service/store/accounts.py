@@ -51,11 +51,10 @@ def new_link(db: Transaction, account_id: str, purpose: str = PASSWORD) -> str:
     return secret
 
 
-def find_link(db: Transaction, secret: str) -> tuple[str, str] | None:
-    """Return the account and the purpose of a link that still works, or None."""
+def find_link(db: Transaction, secret: str) -> Link | None:
+    """Return a link that still works, or None."""
     found = db.get(Link, digest_of(secret))
-    works = found is not None and found.expires >= int(time.time())
-    return (found.account, found.purpose) if found is not None and works else None
+    return found if found is not None and found.expires >= int(time.time()) else None
 
 
 def end_links_of(db: Transaction, account_id: str) -> None:
