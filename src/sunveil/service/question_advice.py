@@ -22,7 +22,6 @@ from sunveil.service.questions import (
     Suggestion,
     SyntheticQuestion,
     SystemsQuestion,
-    TotalsQuestion,
 )
 
 # Larger ε that are tried.
@@ -62,14 +61,6 @@ FIRST: dict[str, tuple[dict[str, Any], ...]] = {
 _VERDICTS: dict[tuple[Any, ...], ErrorVerdict | None] = {}
 MOST_VERDICTS = 5000
 
-_TYPES = {
-    "fleet-table": FleetTableQuestion,
-    "totals": TotalsQuestion,
-    "quantiles": QuantilesQuestion,
-    "synthetic": SyntheticQuestion,
-    "systems": SystemsQuestion,
-}
-
 
 def advised_plan(case: AnalystQuestion, ledger: Ledger, *, share: AnalystShare) -> QuestionPlan:
     found = plan(case, ledger)
@@ -82,7 +73,7 @@ def advised_plan(case: AnalystQuestion, ledger: Ledger, *, share: AnalystShare) 
 def suggest_question(case: AnalystQuestion, ledger: Ledger, *, share: AnalystShare) -> Suggestion:
     """Suggest the first useful question of a kind for 5% of a share."""
     epsilon = first_epsilon(share, concentrated=_concentrated(case, ledger))
-    kind = _TYPES[case.question.kind]
+    kind = type(case.question)
     found: Suggestion | None = None
     for fields in FIRST[case.question.kind]:
         lowest = 0.05 if kind is SyntheticQuestion else SMALLEST_EPSILON

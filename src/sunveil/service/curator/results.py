@@ -301,23 +301,18 @@ class FleetResults:
         return self._page("refused", ("system_id", "kind", "reason"), where, values, number=number)
 
     def refusals(self) -> list[tuple[str, int]]:
-        with self._open() as database:
-            found = database.execute(
-                "SELECT kind, count(*) FROM refused GROUP BY kind ORDER BY count(*) DESC, kind"
-            ).fetchall()
-        return [(str(kind), int(count)) for kind, count in found]
+        rows = self._query(
+            "SELECT kind, count(*) AS count FROM refused GROUP BY kind ORDER BY count DESC, kind"
+        )
+        return [(row["kind"], row["count"]) for row in rows]
 
     def find_system(self, system_id: str) -> dict[str, Any] | None:
-        with self._open() as database:
-            found = database.execute("SELECT * FROM estimates WHERE system_id = ?", [system_id])
-            rows = _rows(found)
+        rows = self._query("SELECT * FROM estimates WHERE system_id = ?", [system_id])
         return rows[0] if rows else None
 
     def why_refused(self, system_id: str) -> str | None:
-        with self._open() as database:
-            found = database.execute("SELECT reason FROM refused WHERE system_id = ?", [system_id])
-            row = found.fetchone()
-        return None if row is None else str(row[0])
+        rows = self._query("SELECT reason FROM refused WHERE system_id = ?", [system_id])
+        return rows[0]["reason"] if rows else None
 
     def sample(self) -> dict[str, list[Any]]:
         """Return name, place and direction of systems to draw, the same ones each time."""
@@ -347,26 +342,22 @@ class FleetResults:
         """Return how many systems face each of sixteen sectors, the first centred on north."""
         width = 360.0 / SECTORS
         place = f"CAST(floor((surface_azimuth + {width / 2}) / {width}) AS BIGINT) % {SECTORS}"
-        return self._counts(place, SECTORS, "sum(share) FROM planes")
+        return self._counts(place, SECTORS, "sum(share) AS count FROM planes")
 
     def tilts(self) -> list[float]:
         band = _band("surface_tilt", TILT_EDGES)
-        return self._counts(band, len(TILT_EDGES) - 1, "sum(share) FROM planes")
+        return self._counts(band, len(TILT_EDGES) - 1, "sum(share) AS count FROM planes")
 
     def capacities(self) -> list[float]:
         band = _band("dc_capacity_kw", CAPACITY_EDGES_KW)
-        return self._counts(band, len(CAPACITY_EDGES_KW) - 1, "count(*) FROM estimates")
+        return self._counts(band, len(CAPACITY_EDGES_KW) - 1, "count(*) AS count FROM estimates")
 
     def _counts(self, place: str, size: int, counted: str) -> list[float]:
         """Return what falls into each place; planes of one system count by their shares."""
-        with self._open() as database:
-            found = database.execute(
-                f"SELECT {place} AS place, {counted} GROUP BY place"
-            ).fetchall()
         counts = [0.0] * size
-        for at, count in found:
-            if at is not None:
-                counts[int(at)] += round(float(count), 2)
+        for row in self._query(f"SELECT {place} AS place, {counted} GROUP BY place"):
+            if row["place"] is not None:
+                counts[int(row["place"])] += round(float(row["count"]), 2)
         return counts
 
     def _page(
@@ -389,6 +380,10 @@ class FleetResults:
                 values,
             )
             return TablePage(_rows(found), total, number)
+
+    def _query(self, query: str, values: Sequence[Any] = ()) -> list[dict[str, Any]]:
+        with self._open() as database:
+            return _rows(database.execute(query, values))
 
     def _open(self) -> AbstractContextManager[DuckDBPyConnection]:
         return open_views(self._folder)
