@@ -5,6 +5,7 @@ from __future__ import annotations
 import logging
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from typing import Any
 
 from starlette.concurrency import run_in_threadpool
 from starlette.requests import Request
@@ -68,27 +69,17 @@ def cookie_name(request: Request, role: str) -> str:
 
 def set_cookie(request: Request, response: Response, role: str, value: str) -> None:
     """Give a browser its cookie: not for scripts, and not for requests from elsewhere."""
-    settings = service_of(request).settings
-    response.set_cookie(
-        cookie_name(request, role),
-        value,
-        max_age=int(3600 * settings.session_hours),
-        path="/",
-        secure=settings.https,
-        httponly=True,
-        samesite="strict",
-    )
+    seconds = int(3600 * service_of(request).settings.session_hours)
+    response.set_cookie(value=value, max_age=seconds, **_cookie(request, role))
 
 
 def drop_cookie(request: Request, response: Response, role: str) -> None:
-    settings = service_of(request).settings
-    response.delete_cookie(
-        cookie_name(request, role),
-        path="/",
-        secure=settings.https,
-        httponly=True,
-        samesite="strict",
-    )
+    response.delete_cookie(**_cookie(request, role))
+
+
+def _cookie(request: Request, role: str) -> dict[str, Any]:
+    https, name = service_of(request).settings.https, cookie_name(request, role)
+    return {"key": name, "path": "/", "secure": https, "httponly": True, "samesite": "strict"}
 
 
 def guest_of(request: Request) -> Identity:

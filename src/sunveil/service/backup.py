@@ -12,14 +12,14 @@ import subprocess
 import tarfile
 import tempfile
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import closing, suppress
+from contextlib import closing, contextmanager, suppress
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 from urllib.parse import quote
 
-from sqlalchemy import Connection, delete, func, inspect, make_url, select, update
+from sqlalchemy import Connection, Engine, delete, func, inspect, make_url, select, update
 
 from sunveil import __version__
 from sunveil.errors import LedgerConflict, LedgerError, SunveilError
@@ -45,6 +45,15 @@ def kind_of(where: str) -> str:
     return POSTGRESQL if is_url(where) else SQLITE
 
 
+@contextmanager
+def _opened(where: str) -> Iterator[Engine]:
+    engine = open_engine(where)
+    try:
+        yield engine
+    finally:
+        engine.dispose()
+
+
 def dump_database(where: str, out: Path) -> dict[str, HighWaterMark]:
     # Others may change it meanwhile: SQLite's own backup copies all pages under one lock of a
     # reader, and `pg_dump` reads one snapshot.
@@ -64,25 +73,17 @@ def dump_database(where: str, out: Path) -> dict[str, HighWaterMark]:
         raise LedgerError(
             f"the database cannot be copied ({type(error).__name__}); check the disk, and try again"
         ) from None
-    engine = open_engine(str(out))
-    try:
-        with reading(engine) as connection:
-            return chain_ends(connection)
-    finally:
-        engine.dispose()
+    with _opened(str(out)) as engine, reading(engine) as connection:
+        return chain_ends(connection)
 
 
 def _dump_postgresql(where: str, out: Path) -> dict[str, HighWaterMark]:
-    engine = open_engine(where)
-    try:
-        with reading(engine) as connection:
-            # what is read here and what is dumped are of one instant
-            ends = chain_ends(connection)
-            snapshot = connection.execute(select(func.pg_export_snapshot())).scalar_one()
-            options = ["--format=custom", "--no-owner", f"--snapshot={snapshot}"]
-            _run_tool("pg_dump", where, [*options, "--file", str(out)])
-    finally:
-        engine.dispose()
+    with _opened(where) as engine, reading(engine) as connection:
+        # what is read here and what is dumped are of one instant
+        ends = chain_ends(connection)
+        snapshot = connection.execute(select(func.pg_export_snapshot())).scalar_one()
+        options = ["--format=custom", "--no-owner", f"--snapshot={snapshot}"]
+        _run_tool("pg_dump", where, [*options, "--file", str(out)])
     return ends
 
 
@@ -109,12 +110,12 @@ def check_empty(where: str) -> None:
         if Path(where).exists():
             raise SunveilError("there is a database at the new place; a restore needs an empty one")
         return
-    engine = open_engine(where)
-    try:
-        with translated_errors(engine), engine.connect() as connection:
-            tables = inspect(connection).get_table_names()
-    finally:
-        engine.dispose()
+    with (
+        _opened(where) as engine,
+        translated_errors(engine),
+        engine.connect() as connection,
+    ):
+        tables = inspect(connection).get_table_names()
     if tables:
         raise SunveilError("the new database holds tables already; a restore needs an empty one")
 
@@ -351,7 +352,10 @@ def _known_marks(where: str, given: Path | None) -> dict[str, HighWaterMark]:
         return found
     if not given.is_file():
         raise SunveilError("there is no such mark; name the file that was kept apart")
-    return _higher(found, HighWaterMarks(given).all())
+    for name, mark in HighWaterMarks(given).all().items():
+        if name not in found or found[name].length < mark.length:
+            found[name] = mark
+    return found
 
 
 def _check_marks(known: Mapping[str, HighWaterMark], reached: Mapping[str, Any]) -> None:
@@ -365,16 +369,6 @@ def _check_marks(known: Mapping[str, HighWaterMark], reached: Mapping[str, Any])
             " spent twice; restore the newest backup, and where none reaches the mark, nothing"
             " more may be asked of these datasets"
         )
-
-
-def _higher(
-    one: Mapping[str, HighWaterMark], other: Mapping[str, HighWaterMark]
-) -> dict[str, HighWaterMark]:
-    found = dict(one)
-    for name, mark in other.items():
-        if name not in found or found[name].length < mark.length:
-            found[name] = mark
-    return found
 
 
 def _begin_again(
@@ -412,14 +406,11 @@ def revoke_everything(db: Transaction) -> None:
 
 def _set_marks(where: str) -> None:
     """Note how far each chain is, so that an older copy is noticed from now on."""
-    engine = open_engine(where)
-    try:
+    with _opened(where) as engine:
         with reading(engine) as connection:
             reached = chain_ends(connection)
         with default_marks(engine).moving_all(reached):
             pass
-    finally:
-        engine.dispose()
 
 
 def _empty(folder: Path) -> None:

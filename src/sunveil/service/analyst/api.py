@@ -13,7 +13,7 @@ from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
 
 from sunveil.service.analyst.asking import first_questions, make_plan, put_question
-from sunveil.service.analyst.pages import send_bundle, send_file
+from sunveil.service.analyst.pages import MEDIA_TYPES, send_bundle, send_file
 from sunveil.service.analyst.releases import (
     IMMUTABLE,
     AnalystBody,
@@ -187,13 +187,7 @@ def _dataset_body(found: SharedDataset) -> DatasetBody:
 
 reading_router = api_router()
 
-FILES = (
-    "text/csv",
-    "application/vnd.apache.parquet",
-    "application/json",
-    "application/yaml",
-    "text/markdown",
-)
+FILES = [kind.partition(";")[0] for kind in MEDIA_TYPES.values()]
 
 
 def _sent(*kinds: str) -> dict[int | str, dict[str, Any]]:

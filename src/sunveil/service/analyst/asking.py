@@ -276,8 +276,6 @@ def cut_sentences(tables: list[dict[str, Any]]) -> list[str]:
 
 
 QUESTIONS: TypeAdapter[Question] = TypeAdapter(Question)
-FIELDS = ("epsilon", "group_by", "sectors", "clip_kw", "largest_kw", "percents", "tables")
-
 EMPTY = {
     "epsilon": "",
     "group_by": "",
@@ -306,7 +304,7 @@ def given_fields(form: Any, usual: dict[str, str]) -> dict[str, str]:
     """Return the fields of a form as texts, with defaults for missing ones."""
     # checkboxes arrive one by one; a submitted form without any means none
     ticked = ",".join(map(str, form.getlist("tables")))
-    given = {name: str(form.get(name, usual[name]))[:200] for name in FIELDS}
+    given = {name: str(form.get(name, usual[name]))[:200] for name in EMPTY}
     return {**given, "tables": ticked[:200]} if ticked or "epsilon" in form else given
 
 

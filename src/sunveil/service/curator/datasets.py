@@ -233,11 +233,6 @@ def look_at_files(
     return run_guarded(look_at_named, meters, table, reading, options_from(options), limits=reading)
 
 
-def nameable_folders(service: Service) -> list[str]:
-    found = list_below(service.settings.data)
-    return [name for name in found if name not in OWN]
-
-
 def store_reading_options(service: Service, name: str, options: dict[str, str]) -> None:
     """Change how files are read, and discard earlier estimates."""
     # After the promise, that is for an edition of which nothing can have been asked yet.
@@ -627,7 +622,7 @@ def _page(
         },
         "way": way,
         "problem": problem,
-        "folders": nameable_folders(service),
+        "folders": [each for each in list_below(service.settings.data) if each not in OWN],
         "largest": size_text(service.settings.upload_limit),
         "kept": kept,
         "kept_size": "" if kept is None else size_text(kept.size),
