@@ -12,7 +12,6 @@ from contextlib import contextmanager, suppress
 from typing import TYPE_CHECKING, Any
 
 from cachetools import LRUCache
-from pydantic import TypeAdapter
 
 from sunveil.errors import BudgetExceeded, LedgerError, ParameterError, ReleaseNotFound, SourceError
 from sunveil.ledger.hash_chain import canonical
@@ -23,6 +22,7 @@ from sunveil.privacy.mechanisms import opendp_prelude
 from sunveil.service.answer_padding import draws_held, draws_noted
 from sunveil.service.context import internal_problem
 from sunveil.service.questions import (
+    QUESTIONS,
     Answered,
     KeyReused,
     NotServed,
@@ -51,7 +51,6 @@ if TYPE_CHECKING:
     from sunveil.publication.published_tables import Publication
     from sunveil.service.question_data import AnalystQuestion
 
-QUESTIONS: TypeAdapter[Question] = TypeAdapter(Question)
 UNREADABLE = "the files of this dataset cannot be read for releases as they are; ask its curator"
 UNREGISTERED = "the households of this dataset must be registered first; ask its curator"
 KEY_REUSED = "this idempotency key was used for another question; take a new one"

@@ -55,10 +55,10 @@ STATE_WORDS = {
 
 @dataclass(frozen=True, slots=True)
 class JobProgress:
-    done: int  # parts of the work that are done, and all of them
-    total: int  # parts of the work that are done, and all of them
-    systems: int | None = None  # systems that are done, and all of them, where that was said
-    all_systems: int | None = None  # systems that are done, and all of them, where that was said
+    done: int  # parts of the work
+    total: int  # parts of the work
+    systems: int | None = None  # that are done, where that was said
+    all_systems: int | None = None
     rate: float | None = None  # [1/s] how many systems a second
     seconds_left: float | None = None  # [s] how long it may still take
     doing: str = ""  # what is being done, such as `reading`; empty where that was not said
@@ -87,8 +87,8 @@ class BackgroundJob:
     state: JobState  # where it stands
     progress: JobProgress | None  # how far it is, where it has said so
     message: str | None  # why it failed, in one sentence
-    made_at: float  # [s since 1970] when it was first started, and when it ended
-    ended_at: float | None  # [s since 1970] when it was first started, and when it ended
+    made_at: float  # [s since 1970] when it was first started
+    ended_at: float | None  # [s since 1970]
     runs: int  # how often it was started
 
     def to_dict(self) -> dict[str, Any]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Annotated, Any, Literal, get_args
 
-from pydantic import BaseModel, BeforeValidator, ConfigDict, Field
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, TypeAdapter
 
 from sunveil.errors import SunveilError
 from sunveil.publication.published_tables import ErrorVerdict, verdict_on, worst
@@ -139,13 +139,7 @@ Question = Annotated[
     Field(discriminator="kind"),
 ]
 
-KINDS: tuple[type[_Question], ...] = (
-    FleetTableQuestion,
-    TotalsQuestion,
-    QuantilesQuestion,
-    SyntheticQuestion,
-    SystemsQuestion,
-)
+QUESTIONS: TypeAdapter[Question] = TypeAdapter(Question)
 
 TITLES = {
     "fleet-table": "Fleet table",

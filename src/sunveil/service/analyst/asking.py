@@ -9,7 +9,7 @@ from contextlib import contextmanager
 from typing import Any
 from urllib.parse import urlencode
 
-from pydantic import TypeAdapter, ValidationError
+from pydantic import ValidationError
 from starlette.concurrency import run_in_threadpool
 from starlette.requests import Request
 from starlette.responses import Response
@@ -23,6 +23,7 @@ from sunveil.service.authentication import check_rate, require_scope
 from sunveil.service.context import Problem, Service, service_of
 from sunveil.service.page_rendering import identity_of
 from sunveil.service.questions import (
+    QUESTIONS,
     Answered,
     ExpectedError,
     KeyReused,
@@ -275,7 +276,6 @@ def cut_sentences(tables: list[dict[str, Any]]) -> list[str]:
     return [said, "The cap was set in the question; the excluded capacity is not estimated."]
 
 
-QUESTIONS: TypeAdapter[Question] = TypeAdapter(Question)
 EMPTY = {
     "epsilon": "",
     "group_by": "",

@@ -16,7 +16,6 @@ from sunveil.publication.published_tables import RULES, ErrorVerdict
 from sunveil.service.analyst.asking import (
     ABOUT,
     EMPTY,
-    QUESTIONS,
     TABLE_WORDS,
     broken_form,
     cut_sentences,
@@ -61,6 +60,7 @@ from sunveil.service.passwords_and_tokens import same_secret
 from sunveil.service.promise_text import promise_sentences
 from sunveil.service.questions import (
     LARGEST_EPSILON,
+    QUESTIONS,
     SMALLEST_EPSILON,
     TITLES,
     Answered,

@@ -248,16 +248,8 @@ def problems(*statuses: int) -> dict[int | str, dict[str, Any]]:
 
 
 def release_of(row: ReleaseRow) -> dict[str, Any]:
-    return {
-        "id": row.id,
-        "dataset": row.dataset,
-        "kind": row.kind,
-        "title": row.title,
-        "epsilon": row.epsilon,
-        "cost": row.cost,
-        "made": row.made,
-        "url": f"/api/v1/releases/{row.id}",
-    }
+    names = ("id", "dataset", "kind", "title", "epsilon", "cost", "made")
+    return {name: getattr(row, name) for name in names} | {"url": f"/api/v1/releases/{row.id}"}
 
 
 def file_names(body: dict[str, Any]) -> list[str]:
