@@ -34,7 +34,13 @@ from sunveil.service.analyst.releases import ReleaseCache
 from sunveil.service.answer_padding import hold_draw
 from sunveil.service.answer_questions import LedgerBroker
 from sunveil.service.context import SHARED_COUNTS, RateLimits, Service, Tokens
-from sunveil.service.curator import accounts_and_analysts, datasets, editions, estimates, promises
+from sunveil.service.curator import (
+    accounts_and_analysts,
+    datasets,
+    estimates,
+    new_readings,
+    promises,
+)
 from sunveil.service.curator.inference import update_states
 from sunveil.service.demo_data import check_demo_folder, make_demo, refuse_demo
 from sunveil.service.guarded_routes import add_routers
@@ -58,10 +64,8 @@ ANALYST_ROUTERS = (
 
 CURATOR_ROUTERS: tuple[APIRouter, ...] = (
     datasets.router,
-    datasets.add_router,
-    datasets.upload_router,
-    editions.router,
-    editions.upload_router,
+    new_readings.router,
+    new_readings.upload_router,
     estimates.router,
     estimates.systems_router,
     promises.router,

@@ -6,24 +6,22 @@ import os
 import re
 import shutil
 import unicodedata
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import lru_cache, partial
+from functools import lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import pyarrow as pa
-from fastapi import APIRouter, Form, Query
+from fastapi import Form
 from pydantic import BaseModel, ConfigDict, Field
 from sqlalchemy import delete
-from starlette.concurrency import run_in_threadpool
 from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
 
 from sunveil.errors import ParameterError, SourceError
 from sunveil.ledger.promises import HOUSEHOLD, METER
 from sunveil.ledger.statements import shares_of_dataset
-from sunveil.service.authentication import Identity
 from sunveil.service.context import Problem, Service, service_of
 from sunveil.service.curator.inference import (
     OPTIONS,
@@ -40,10 +38,10 @@ from sunveil.service.curator.inference import (
     results_of,
     start_inference,
 )
-from sunveil.service.guarded_routes import CuratorPage, check_token, curator_router, takes_uploads
+from sunveil.service.guarded_routes import curator_router
 from sunveil.service.limited_process import run_guarded
-from sunveil.service.page_rendering import count_of, identity_of, redirect, render
-from sunveil.service.settings import MEGABYTE, UploadLimits, size_text
+from sunveil.service.page_rendering import redirect, render
+from sunveil.service.settings import MEGABYTE, UploadLimits
 from sunveil.service.store.database import NAME, Served
 from sunveil.service.store.datasets import (
     NEW,
@@ -54,18 +52,10 @@ from sunveil.service.store.datasets import (
     find_served,
 )
 from sunveil.service.uploads import (
-    KeptFiles,
     Received,
     Staging,
     UploadRefused,
-    UploadTooLarge,
-    drop_kept,
     find_below,
-    find_kept,
-    keep_files,
-    list_below,
-    receive,
-    with_kept,
 )
 
 if TYPE_CHECKING:
@@ -464,171 +454,6 @@ def remove(request: Request, name: str) -> Response:
     title = dataset_view(request, name).served.title
     remove_dataset(service_of(request), name)
     return redirect(request, "/curator", message=f"{title} was removed.", kind="note")
-
-
-class UploadPage(CuratorPage):
-    """A page with a streamed form that carries its own token."""
-
-    async def admit(self, request: Request) -> Identity | Response:
-        """Admit a curator; the endpoint checks the form's token as it reads the form."""
-        # guarded as a page that is only looked at, since that guard does not read the body
-        found = await super().admit(Request({**request.scope, "method": "GET"}))
-        if isinstance(found, Response):
-            raise Problem(401, "Your session has ended. Sign in again.")
-        return found
-
-
-add_router = curator_router()
-upload_router = APIRouter(prefix="/curator", route_class=UploadPage, include_in_schema=False)
-WAYS = ("upload", "folder")
-FIELDS = ("title", "about", "edition", "others", *PLACE, *OPTIONS, "meters", "systems")
-KeptToken = Annotated[str, Query(max_length=64)]
-
-
-@add_router.get("/add")
-def add_form(request: Request, kept: KeptToken = "") -> Response:
-    return show_form(request, kept)
-
-
-@upload_router.post("/add/upload")
-@takes_uploads
-async def upload(request: Request) -> Response:
-    return await take_upload(request, partial(add_upload, service_of(request)))
-
-
-@add_router.post("/add/folder")
-def add_folder_form(request: Request, given: Annotated[TextFields, Form()]) -> Response:
-    def keep(fields: dict[str, str]) -> Served:
-        fields["title"] = fields["title"].strip() or title_from([Path(given.meters).name])
-        form = DatasetForm.of(fields)
-        return add_folder(service_of(request), form, meters=given.meters, systems=given.systems)
-
-    return take_folder(request, given.texts(), keep)
-
-
-def show_form(request: Request, token: str, name: str = "") -> Response:
-    """Show the form of readings, with the files of an upload that was refused."""
-    kept = _kept(request, token)
-    if kept is None:
-        return _page(request, {}, name=name)
-    return _page(request, kept.fields, name=name, way="upload", problem=kept.problem, kept=kept)
-
-
-def take_folder(
-    request: Request,
-    fields: dict[str, str],
-    keep: Callable[[dict[str, str]], Served],
-    name: str = "",
-) -> Response:
-    """Keep a folder that a form names, or show the form with what is wrong."""
-    try:
-        made = keep(fields)
-    except (SourceError, ParameterError) as error:
-        return _page(request, fields, name=name, way="folder", problem=str(error), status=422)
-    return _added(request, made)
-
-
-async def take_upload(
-    request: Request, keep: Callable[[Received, Staging], Served], name: str = ""
-) -> Response:
-    # What came whole and was refused waits for a second try, so that it is not sent again.
-    service, identity = service_of(request), identity_of(request)
-    seen: dict[str, str] = {}
-
-    def check(fields: dict[str, str]) -> None:
-        check_token(request, identity, fields.get("csrf", ""))
-        seen.update(fields)
-
-    home, length = service.settings.datasets, request.headers.get("content-length", "")
-    token = ""
-    try:
-        with Staging(home).open() as staging:
-            files = staging.folder / "files"
-            files.mkdir()
-            received = await receive(
-                request.stream(),
-                request.headers.get("content-type", ""),
-                into=files,
-                limits=upload_limits(service),
-                check=check,
-                announced=int(length) if length.isdecimal() else None,
-            )
-            fields = received.fields
-            before = _kept(request, fields.get("kept", "")) if fields.get("use_kept") else None
-            received = with_kept(received, before, into=files)
-            try:
-                made = await run_in_threadpool(keep, received, staging)
-            except (SourceError, ParameterError) as error:
-                token = await run_in_threadpool(
-                    keep_files, home, received, who=identity.who, problem=str(error)
-                )
-                raise
-            finally:
-                drop_kept(home, fields.get("kept", "") if before is not None else "")
-    except (SourceError, ParameterError) as error:
-        status = 413 if isinstance(error, UploadTooLarge) else 422
-        problem = str(error)
-    else:
-        return await run_in_threadpool(_added, request, made)
-    if _by_script(request):
-        page = f"/curator/datasets/{name}/edition" if name else "/curator/add"
-        answer = {"to": f"{page}?kept={token}"} if token else {"problem": problem}
-        return JSONResponse(answer, status_code=200 if token else status)
-    show = partial(_page, name=name, way="upload", problem=problem, status=status)
-    return await run_in_threadpool(show, request, seen, kept=_kept(request, token))
-
-
-def _added(request: Request, made: Served) -> Response:
-    """Send a browser on to its dataset; a script that sent an upload goes there by itself."""
-    coming, path = made.upcoming, f"/curator/datasets/{made.name}"
-    what = made.title if coming is made else f"Version {coming.edition}"
-    message = f"{what} was added with {count_of(coming.extra['listed'], 'system')}."
-    answer = redirect(request, path, message=message)
-    return JSONResponse({"to": path}) if _by_script(request) else answer
-
-
-def _by_script(request: Request) -> bool:
-    """Return whether an upload was sent by the page's script, which shows how far it is."""
-    return "application/json" in request.headers.get("accept", "")
-
-
-def _kept(request: Request, token: str) -> KeptFiles | None:
-    """Return the files of a refused upload that a curator sent before, if they are still here."""
-    home = service_of(request).settings.datasets
-    return find_kept(home, token, who=identity_of(request).who)
-
-
-def _page(
-    request: Request,
-    fields: dict[str, str],
-    *,
-    name: str,
-    way: str = "",
-    problem: str = "",
-    status: int = 200,
-    kept: KeptFiles | None = None,
-) -> Response:
-    """Return the form of a new dataset, or of the next version of the one that is named."""
-    service = service_of(request)
-    values: dict[str, Any] = {}
-    before: dict[str, str] = {}
-    if name:
-        found = dataset_view(request, name)
-        values, before = found.template_values(), found.served.extra.get("options", {})
-    values |= {
-        "given": {
-            each: {key: (fields if each == way else before).get(key, "") for key in FIELDS}
-            for each in WAYS
-        },
-        "way": way,
-        "problem": problem,
-        "folders": [each for each in list_below(service.settings.data) if each not in OWN],
-        "largest": size_text(service.settings.upload_limit),
-        "kept": kept,
-        "kept_size": "" if kept is None else size_text(kept.size),
-    }
-    template = "curator/edition.html" if name else "curator/add.html"
-    return render(request, template, status=status, **values)
 
 
 def cached_systems(table: Path, options: MeterOptions | None = None) -> SystemTable:
