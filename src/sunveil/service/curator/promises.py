@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import csv
-import io
 import json
 from collections import defaultdict
 from collections.abc import Sequence
@@ -17,7 +15,6 @@ from starlette.concurrency import run_in_threadpool
 from starlette.requests import Request
 from starlette.responses import Response
 
-from sunveil._files import defused
 from sunveil.errors import ParameterError, SunveilError
 from sunveil.ledger.hash_chain import Entry, HighWaterMark, actor_of
 from sunveil.ledger.promises import Promise
@@ -28,6 +25,7 @@ from sunveil.privacy.guarantees import Unit, from_nano, parse_unit
 from sunveil.service.context import Problem, Service, service_of
 from sunveil.service.curator.datasets import public_groups
 from sunveil.service.curator.inference import DatasetView, dataset_view, measure_sign, parse_number
+from sunveil.service.curator.results import csv_lines
 from sunveil.service.figures import ErrorCurve, Figure, error_figure
 from sunveil.service.guarded_routes import console_router, curator_router
 from sunveil.service.page_rendering import count_of, redirect, render
@@ -244,14 +242,6 @@ class EntryText:
     account: str | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class AskerTotals:
-    who: str
-    questions: int
-    cost: float
-    last: str
-
-
 def describe_entry(entry: Entry) -> EntryText:
     try:
         facts = entry.facts()
@@ -269,26 +259,22 @@ def describe_entry(entry: Entry) -> EntryText:
     )
 
 
-def asker_totals(entries: Sequence[Entry]) -> list[AskerTotals]:
+def asker_totals(entries: Sequence[Entry]) -> list[dict[str, Any]]:
+    """Return who asked how much and when last, the dearest first."""
     charges: dict[str, list[EntryText]] = defaultdict(list)
-    for entry in entries:
-        if entry.kind == "charge":
-            text = describe_entry(entry)
+    for text in map(describe_entry, entries):
+        if text.kind == "charge":
             charges[text.who].append(text)
     found = [
-        AskerTotals(who, len(all_), sum(each.cost or 0.0 for each in all_), all_[-1].at)
-        for who, all_ in charges.items()
-    ]
-    return sorted(found, key=lambda each: (-each.cost, each.who))
+        {"who": who, "questions": len(texts), "last": texts[-1].at,
+         "cost": sum(each.cost or 0.0 for each in texts)}
+        for who, texts in charges.items()
+    ]  # fmt: skip
+    return sorted(found, key=lambda each: (-each["cost"], each["who"]))
 
 
 def as_csv(entries: Sequence[Entry]) -> str:
-    out = io.StringIO()
-    writer = csv.writer(out, lineterminator="\r\n")
-    writer.writerow(COLUMNS)
-    for entry in entries:
-        writer.writerow([defused(cell) for cell in _cells(entry)])
-    return out.getvalue()
+    return "".join(csv_lines(COLUMNS, map(_cells, entries)))
 
 
 def _words(kind: str, facts: dict[str, Any]) -> tuple[str, str]:
