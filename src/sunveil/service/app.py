@@ -19,7 +19,7 @@ from tempfile import TemporaryDirectory
 from typing import Any
 
 import uvicorn
-from fastapi import APIRouter, FastAPI
+from fastapi import FastAPI
 from fastapi.exceptions import RequestValidationError
 from filelock import FileLock, Timeout
 from starlette.exceptions import HTTPException
@@ -52,27 +52,6 @@ from sunveil.service.single_sign_on import OidcProvider
 from sunveil.service.store.accounts import has_curator, new_setup_secret
 from sunveil.service.store.database import Store
 from sunveil.service.uploads import remove_abandoned
-
-ANALYST_ROUTERS = (
-    api.description_router,
-    api.router,
-    api.reading_router,
-    pages.router,
-    pages.asking_router,
-    pages.releases_router,
-)
-
-CURATOR_ROUTERS: tuple[APIRouter, ...] = (
-    datasets.router,
-    new_readings.router,
-    new_readings.upload_router,
-    estimates.router,
-    estimates.systems_router,
-    promises.router,
-    accounts_and_analysts.analysts_router,
-    accounts_and_analysts.router,
-    promises.ledgers_router,
-)
 
 # [s] Pauses between looks at jobs and at charges without an answer.
 JOBS_PAUSE, RECOVERY_PAUSE = 1.0, 5.0
@@ -184,7 +163,10 @@ def create_app(settings: ServiceSettings) -> FastAPI:
     app.state.oidc = None if settings.oidc is None else OidcProvider(settings.oidc)
     add_routers(
         app,
-        *ANALYST_ROUTERS,  # first, since addresses are matched in turn and these are asked for most
+        # first, since addresses are matched in turn and these are asked for most
+        api.description_router,
+        api.router,
+        pages.router,
         health_and_metrics.router,
         health_and_metrics.metrics_router,
         page_rendering.router,
@@ -192,7 +174,13 @@ def create_app(settings: ServiceSettings) -> FastAPI:
         single_sign_on.router,
         sign_in.analyst_side,
         sign_in.console_side,
-        *CURATOR_ROUTERS,
+        datasets.router,
+        new_readings.router,
+        new_readings.upload_router,
+        estimates.router,
+        promises.router,
+        promises.ledgers_router,
+        accounts_and_analysts.router,
     )
     # no page is made for a name that is not ours, which links in it could follow
     app.add_middleware(TrustedHostMiddleware, allowed_hosts=settings.host_names, www_redirect=False)

@@ -185,8 +185,6 @@ def _dataset_body(found: SharedDataset) -> DatasetBody:
     )
 
 
-reading_router = api_router()
-
 FILES = [kind.partition(";")[0] for kind in MEDIA_TYPES.values()]
 
 
@@ -200,7 +198,7 @@ def _sent(*kinds: str) -> dict[int | str, dict[str, Any]]:
     }
 
 
-@reading_router.get(
+@router.get(
     "/releases/{release}/files/{name}",
     response_class=Response,
     responses=_sent(*FILES),
@@ -212,7 +210,7 @@ async def file(request: Request, release: Id, name: FileName) -> Response:
     return await send_file(request, release, name)
 
 
-@reading_router.get(
+@router.get(
     "/releases/{release}/bundle",
     response_class=Response,
     responses=_sent("application/zip"),
@@ -223,7 +221,7 @@ async def all_files(request: Request, release: Id) -> Response:
     return await send_bundle(request, await cached_release(request, release))
 
 
-@reading_router.get(
+@router.get(
     "/datasets/{dataset}/suggestions", responses=problems(*ALWAYS, 404, 503), tags=["asking"]
 )
 async def suggestions(request: Request, dataset: Name) -> SuggestionsBody:

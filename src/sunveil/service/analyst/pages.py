@@ -112,13 +112,11 @@ def dataset(request: Request, name: Name) -> Response:
     )
 
 
-asking_router = analyst_router()
-
 # Problems of a question, which its own page shows.
 SHOWN = (403, 422, 429, 503)
 
 
-@asking_router.get("/datasets/{name}/ask/{kind}")
+@router.get("/datasets/{name}/ask/{kind}")
 async def ask_page(request: Request, name: Name, kind: str) -> Response:
     """Show the form of a question with its cost; for a script, the cost alone."""
     found = await _dataset(request, name, kind)
@@ -150,7 +148,7 @@ async def ask_page(request: Request, name: Name, kind: str) -> Response:
     )
 
 
-@asking_router.get("/datasets/{name}/ask/{kind}/confirm")
+@router.get("/datasets/{name}/ask/{kind}/confirm")
 async def confirm_page(request: Request, name: Name, kind: str) -> Response:
     """Show what exactly would be asked and spent, with the button that spends it."""
     found = await _dataset(request, name, kind)
@@ -162,7 +160,7 @@ async def confirm_page(request: Request, name: Name, kind: str) -> Response:
     return await _confirmation(request, found, question)
 
 
-@asking_router.post("/datasets/{name}/ask/{kind}")
+@router.post("/datasets/{name}/ask/{kind}")
 async def ask(request: Request, name: Name, kind: str) -> Response:
     """Ask what was confirmed, and go to the release; or show the confirmation with what is wrong.
 
@@ -334,8 +332,6 @@ def _packed(files: Mapping[str, bytes], *, folder: str) -> bytes:
     return made.getvalue()
 
 
-releases_router = analyst_router()
-
 # Rows of a table that a page shows; the files have all of them.
 MOST_ROWS = 200
 
@@ -343,7 +339,7 @@ MOST_ROWS = 200
 DOCUMENTS = ("README.md", "release-card.yaml", "datapackage.json")
 
 
-@releases_router.get("/releases/{release}")
+@router.get("/releases/{release}")
 async def release(request: Request, release: Id) -> Response:
     found = await cached_release(request, release)
     return await run_in_threadpool(_page, request, found)
@@ -371,19 +367,19 @@ def _page(request: Request, found: CachedRelease) -> Response:
     )
 
 
-@releases_router.get("/releases/{release}/release.json")
+@router.get("/releases/{release}/release.json")
 async def release_json(request: Request, release: Id) -> Response:
     cached = await cached_release(request, release)
     return _attached(cached.text, f"{cached.row.id[:8]}-release.json", "application/json")
 
 
-@releases_router.get("/releases/{release}/release.zip")
+@router.get("/releases/{release}/release.zip")
 async def release_zip(request: Request, release: Id) -> Response:
     """Send all files of a release in one."""
     return await send_bundle(request, await cached_release(request, release))
 
 
-@releases_router.get("/releases/{release}/files/{name}")
+@router.get("/releases/{release}/files/{name}")
 async def release_file(request: Request, release: Id, name: FileName) -> Response:
     await cached_release(request, release)
     return await send_file(request, release, name)

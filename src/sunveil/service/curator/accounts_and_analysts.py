@@ -175,13 +175,11 @@ def _show_link(request: Request, account: Account, secret: str) -> Response:
     )
 
 
-analysts_router = curator_router()
-
 # How long a new token may work, on pages. [days]
 DAY_CHOICES = (7, 30, DAYS, 180, MOST_DAYS)
 
 
-@analysts_router.get("/analysts")
+@router.get("/analysts")
 def analysts(request: Request) -> Response:
     service = service_of(request)
     with service.store.reading() as db:
@@ -209,7 +207,7 @@ def analysts(request: Request) -> Response:
     )
 
 
-@analysts_router.post("/analysts/token")
+@router.post("/analysts/token")
 def another_token(
     request: Request, analyst: ShortText = "", days: ShortText = str(DAYS), scope: ShortText = ASK
 ) -> Response:
@@ -222,7 +220,7 @@ def another_token(
     return _show_token(request, service, analyst, days=int(days), scope=scope)
 
 
-@analysts_router.post("/analysts/revoke")
+@router.post("/analysts/revoke")
 def revoke(request: Request, token: ShortText = "") -> Response:
     """End a token, and the sessions that were opened with it."""
     service = service_of(request)
@@ -238,12 +236,12 @@ def revoke(request: Request, token: ShortText = "") -> Response:
     return redirect(request, "/curator/analysts", message=message, kind="note")
 
 
-@analysts_router.get("/datasets/{name}/analysts")
+@router.get("/datasets/{name}/analysts")
 def of_dataset(request: Request, name: str) -> Response:
     return _analysts_page(request, name)
 
 
-@analysts_router.post("/datasets/{name}/invite")
+@router.post("/datasets/{name}/invite")
 def invite(request: Request, name: str, analyst: ShortText = "", share: ShortText = "") -> Response:
     """Give a new analyst a share and a token, shown once."""
     service, analyst = service_of(request), analyst.strip()
@@ -257,7 +255,7 @@ def invite(request: Request, name: str, analyst: ShortText = "", share: ShortTex
     return _show_token(request, service, analyst, dataset=name)
 
 
-@analysts_router.post("/datasets/{name}/share")
+@router.post("/datasets/{name}/share")
 def set_share(
     request: Request, name: str, analyst: ShortText = "", share: ShortText = ""
 ) -> Response:

@@ -177,7 +177,6 @@ def _points(results: FleetResults, *, by_quality: bool) -> dict[str, Any]:
     )
 
 
-systems_router = curator_router()
 SHOWS = ("all", "flagged", "refused")
 EXPORTS = {"csv": "text/csv; charset=utf-8", "parquet": "application/vnd.apache.parquet"}
 
@@ -214,7 +213,7 @@ def wanted_of(
 Wanted = Annotated[EstimateFilter, Depends(wanted_of)]
 
 
-@systems_router.get("/datasets/{name}/systems")
+@router.get("/datasets/{name}/systems")
 def systems(
     request: Request, name: str, wanted: Wanted, show: QueryText = "all", page: int = 1
 ) -> Response:
@@ -239,7 +238,7 @@ def systems(
     return render(request, "curator/systems.html", **values)
 
 
-@systems_router.get("/datasets/{name}/systems.{kind}")
+@router.get("/datasets/{name}/systems.{kind}")
 def export(request: Request, name: str, kind: str, wanted: Wanted) -> Response:
     """Send the systems of a filter as a file: CSV without formulas, or Parquet."""
     _, results = results_or_404(request, name)
