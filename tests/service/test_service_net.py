@@ -42,7 +42,7 @@ def running(start) -> Running:
 def described_as(form, meters, table):
     """Return a dataset as it is described by its form, its readings and its table of systems."""
     found = look_at_named(meters, table, ReadingLimits(), options_from(form.options))
-    return described(form, "homes", meters=meters.name, table=table.name, found=found)
+    return described(form, "homes", meters=meters.name, found={**found, "table": table.name})
 
 
 def test_a_curator_declares_net_meters_for_all_or_in_the_table_of_systems(tmp_path, running):

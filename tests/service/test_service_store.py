@@ -268,7 +268,7 @@ def test_links_work_until_another_is_made_or_they_end(store):
         first = accounts.new_link(connection, "a")
         second = accounts.new_link(connection, "a")
         assert accounts.find_link(connection, first) is None
-        assert accounts.find_link(connection, second) == ("a", accounts.PASSWORD)
+        assert accounts.find_link(connection, second).purpose == accounts.PASSWORD
         accounts.end_links_of(connection, "a")
         assert accounts.find_link(connection, second) is None
 
