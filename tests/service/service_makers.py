@@ -244,13 +244,17 @@ def held_draw(patch: Any, after: Callable[[], object] = lambda: None) -> Iterato
     yield held
 
 
+def free_port() -> int:
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        return free.getsockname()[1]
+
+
 class KillableService:
     """Services in processes of their own over one folder, which can be killed."""
 
     def __init__(self, folder: Path, *, pad: float = PAD) -> None:
-        with socket.socket() as free:
-            free.bind(("127.0.0.1", 0))
-            port = free.getsockname()[1]
+        port = free_port()
         self.base = f"http://127.0.0.1:{port}"
         script = Path(__file__).with_name("killable_service.py")
         self._process = subprocess.Popen(
