@@ -1,14 +1,11 @@
 from __future__ import annotations
 
-import asyncio
 import logging
 import re
 import secrets
 
 import httpx
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 from service_makers import (
     PASSWORD,
     add_dataset,
@@ -22,7 +19,6 @@ from service_makers import (
 from sqlalchemy import event
 
 from sunveil.errors import ParameterError
-from sunveil.service.answer_padding import pad_duration
 from sunveil.service.app import print_addresses
 from sunveil.service.context import TOKEN_MEMORY, Tokens
 from sunveil.service.health_and_metrics import WithoutTraceback
@@ -30,13 +26,9 @@ from sunveil.service.passwords_and_tokens import (
     MOST_BUCKETS,
     RateLimit,
     check_strength,
-    csrf_of,
     hash_password,
-    make_token,
     password_fits,
-    random_secret,
     read_token,
-    same_secret,
 )
 from sunveil.service.settings import Rates, ServiceSettings, limit_key, mapped, parse_network
 from sunveil.service.store.accounts import (
@@ -86,6 +78,7 @@ def test_only_digests_of_secrets_are_kept(shared, tmp_path):
     kept = b"".join(path.read_bytes() for path in sorted(folder.glob("sunveil.db*")))
     for secret in (token, token.split("_", 2)[2], cookie, PASSWORD):
         assert secret.encode() not in kept
+        assert secret not in repr(read_token(token))
     assert token.split("_")[1].encode() in kept
 
 
@@ -117,17 +110,6 @@ def test_the_first_start_gives_a_link_that_makes_one_curator(serve, where):
     said.clear()
     print_addresses(running.service, running.base, say=said.append)
     assert not any("setup" in line for line in said)
-
-
-def test_logins_from_one_address_are_limited(serve):
-    running = serve(rates=Rates(login_attempts=0.01, login_attempts_burst=3.0))
-    client = running.client()
-    statuses = [post(client, "/analyst/login", token="sv_no").status_code for _ in range(5)]
-    assert statuses == [403, 403, 403, 429, 429]
-    answer = client.get("/api/v1/me")
-    assert answer.status_code == 429
-    assert int(answer.headers["retry-after"]) > 1
-    assert answer.json()["type"].endswith(":too-many-requests")
 
 
 def test_reading_and_asking_are_limited_for_each_token(serve):
@@ -255,23 +237,6 @@ def test_a_token_is_looked_up_once_a_second_and_one_revoked_elsewhere_ends_withi
     assert post(served.client(), "/analyst/login", token=tokens[0]).status_code == 403
 
 
-@given(st.text())
-def test_no_text_but_a_token_is_read_as_one(text):
-    assert read_token(text) is None
-
-
-@pytest.mark.parametrize(("work", "multiples"), [(0.0, 1), (0.03, 1), (0.07, 2), (0.24, 5)])
-def test_an_answer_takes_whole_multiples_of_its_time(work, multiples):
-    waited = []
-
-    async def sleep(seconds):
-        waited.append(seconds)
-
-    asyncio.run(pad_duration(7.0, 0.05, clock=lambda: 7.0 + work, sleep=sleep))
-    (more,) = waited
-    assert work + more == pytest.approx(multiples * 0.05)
-
-
 def test_a_log_never_holds_what_an_exception_says():
     try:
         raise ValueError("meter 12 read 3.4 kWh")
@@ -305,20 +270,6 @@ def test_a_password_that_is_too_short_too_long_or_easily_guessed_is_refused_with
     for password in (*weak, "hildegard von bingen"):
         with pytest.raises(ParameterError, match=r"easily guessed\. [A-Z]"):
             check_strength(password, ["cora", "hildegard von bingen"])
-
-
-def test_a_token_is_read_back_and_hides_its_secret_and_a_form_has_one_of_its_cookie():
-    made = make_token()
-    assert read_token(f" {made.text}\n") == made
-    assert made.secret not in repr(made)
-    assert made.fits(made.digest)
-    assert not make_token().fits(made.digest)
-    assert len(made.secret) == 43
-    one, other = random_secret(), random_secret()
-    assert csrf_of(one) == csrf_of(one) != csrf_of(other)
-    assert one not in csrf_of(one)
-    assert same_secret("ä", "ä")
-    assert not same_secret("a", "ä")
 
 
 def test_a_bucket_gives_its_burst_and_then_its_rate_and_buckets_do_not_grow_without_end():
@@ -372,6 +323,10 @@ def tries(running, addresses, *, peer="127.0.0.1", path="/analyst/login", **fiel
 def test_forged_addresses_are_limited_as_one(limited):
     forged = [f"198.51.100.{number}" for number in range(60)]
     assert tries(limited, forged, peer="127.0.0.2", token="sv_no") == [403] * 5 + [429] * 55
+    with httpx.Client(transport=httpx.HTTPTransport(local_address="127.0.0.2")) as client:
+        answer = client.get(f"{limited.base}/api/v1/me")
+    assert (answer.status_code, answer.json()["type"][-18:]) == (429, ":too-many-requests")
+    assert int(answer.headers["retry-after"]) > 1
 
 
 def test_addresses_forged_before_a_proxy_are_limited_as_one_and_others_are_not(limited):
@@ -380,10 +335,7 @@ def test_addresses_forged_before_a_proxy_are_limited_as_one_and_others_are_not(l
     token = new_token(limited.service)
     others = [f"203.0.113.66, 192.0.2.{number}" for number in range(30)]
     assert tries(limited, others, token=token) == [303] * 30
-
-
-def test_sign_ins_that_succeed_count_for_nothing(limited):
-    token = new_token(limited.service)
+    # nor does one that succeeds count
     assert tries(limited, ["192.0.2.200"] * 12, token=token) == [303] * 12
 
 
@@ -485,10 +437,7 @@ def test_the_client_is_the_rightmost_address_that_is_not_trusted(
     proxied, caplog, forwarded, client
 ):
     assert address_of(proxied, caplog, forwarded) == client
-
-
-def test_nobody_is_believed_who_is_not_trusted(proxied, caplog):
-    assert address_of(proxied, caplog, ["198.51.100.1"], peer="127.0.0.2") == "127.0.0.2"
+    assert address_of(proxied, caplog, forwarded, peer="127.0.0.2") == "127.0.0.2"
 
 
 def test_all_addresses_of_an_ipv6_household_are_limited_as_one():

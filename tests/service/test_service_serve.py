@@ -12,13 +12,22 @@ import ssl
 import subprocess
 import sys
 import threading
-from contextlib import contextmanager
 from pathlib import Path
 
 import httpx
 import pytest
 import yaml
-from service_makers import PASSWORD, csrf, free_port, key, new_curator, new_token, post
+from service_makers import (
+    PASSWORD,
+    csrf,
+    free_port,
+    key,
+    links,
+    new_curator,
+    new_token,
+    post,
+    serving,
+)
 
 from benchmarks.nginx import nginx
 from sunveil.cli import main
@@ -30,24 +39,6 @@ from sunveil.service.demo_data import NAME, make_demo, telling
 from sunveil.service.settings import Rates, ServiceSettings, parse_network
 
 HEAVY = {"pandas", "pvlib", "opendp", "scipy", "numba", "matplotlib", "plotly", "duckdb"}
-
-
-@contextmanager
-def serving(*options):
-    """Run the command, and yield what it says and its process."""
-    command = [sys.executable, "-u", "-m", "sunveil", "serve", "--port", "0", *map(str, options)]
-    with subprocess.Popen(
-        command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
-    ) as process:
-        try:
-            yield process
-        finally:
-            process.kill()
-
-
-def links(process, count):
-    said = [process.stdout.readline() for _ in range(count)]
-    return dict(re.findall(r"(\w+): (http\S+)", "".join(said))), said
 
 
 def test_the_command_serves_until_it_is_interrupted_and_sets_up_its_first_curator(tmp_path):

@@ -18,7 +18,9 @@ from sunveil.service.store.database import (
     ReleaseRow,
     Served,
     Store,
+    StoredRequest,
     insert_new,
+    now,
 )
 
 
@@ -118,6 +120,22 @@ def test_rows_are_new_once_and_found(store, where):
         accounts.withdraw_role(connection, sue)
         assert accounts.account_of_subject(connection, *who).role == NONE
         assert accounts.account_of_subject(connection, "https://id", "8") is None
+
+
+def test_a_key_stands_for_what_was_asked_under_it_first_until_that_is_dropped(store):
+    first, other = (StoredRequest("ann", "k", "roofs", text) for text in ("{}", "[]"))
+    with store.changing() as connection:
+        assert datasets.begin_request(connection, first) == first
+        assert datasets.begin_request(connection, other) == first
+        assert datasets.open_requests(connection, before=now(1.0)) == [first]
+        assert datasets.open_requests(connection, before=now(-60.0)) == []
+        datasets.drop_request(connection, first)
+        assert datasets.open_requests(connection, before=now(1.0)) == []
+        assert datasets.begin_request(connection, other) == other
+        datasets.end_request(connection, other, "r1")
+        datasets.drop_request(connection, other)
+        assert datasets.begin_request(connection, first) == replace(other, release="r1")
+        assert datasets.open_requests(connection, before=now(1.0)) == []
 
 
 @pytest.mark.parametrize("name", ["", "Roofs", "a/b", "..", "-a", "a-", "a" * 61, "ä"])
