@@ -36,7 +36,6 @@ from sunveil.meters import MeterOptions, iter_systems
 from sunveil.service.background_jobs import JobState
 from sunveil.service.curator import inference
 from sunveil.service.curator.datasets import DatasetForm, described, public_groups
-from sunveil.service.curator.inference import inference_command
 from sunveil.service.settings import MEGABYTE, ReadingLimits
 from sunveil.service.store.datasets import READING_FIELDS, Served, add_served
 from sunveil.service.upload_checks import look_at_named, meter_options, options_from, preview
@@ -454,7 +453,7 @@ def described_as(form, meters, table):
     return described(form, "homes", meters=meters.name, table=table.name, found=found)
 
 
-def test_a_curator_declares_net_meters_for_all_or_in_the_table_of_systems(tmp_path, running):
+def test_a_curator_declares_net_meters_for_all_or_in_the_table_of_systems(tmp_path, shared):
     table = tmp_path / "systems.csv"
     table.write_text("system_id,latitude,longitude,metering\na,40,-105,net\nb,40,-105,\n")
     made = {}
@@ -463,10 +462,10 @@ def test_a_curator_declares_net_meters_for_all_or_in_the_table_of_systems(tmp_pa
         made[net] = described_as(form, tmp_path / "m", table)
     assert (made[""].net, made["yes"].net) == (1, 2)
     assert (meter_options(made[""]).net, meter_options(made["yes"]).net) == (False, True)
-    words = inference_command(running.service, made["yes"])
+    words = inference.inference_command(shared.service, made["yes"])
     assert "--net" in words
     assert "--export-column=out" in words
-    assert "--net" not in inference_command(running.service, made[""])
+    assert "--net" not in inference.inference_command(shared.service, made[""])
 
 
 def test_a_form_adds_up_columns(tmp_path):
