@@ -91,18 +91,15 @@ def test_an_auditor_reads_the_ledger_and_nothing_else(running):
     assert refused.status_code == 403
 
 
-def test_an_analysts_account_asks_under_its_name_in_the_ledger(running):
+def test_the_ledger_says_which_account_and_which_token_it_was(running):
     add(running, "ann at work", "analyst", analyst="ann")
-    page = log_in(running, "ann at work", side="analyst")
-    assert page.answer.headers["location"] == "/analyst"
-    assert "Roofs" in page.get("/analyst").text
-    assert page.get("/curator").status_code == 403
-    assert ask_confirmed(page, "/analyst/datasets/roofs/ask/totals", epsilon="0.25") == 303
+    at_work = log_in(running, "ann at work", side="analyst")
+    assert at_work.answer.headers["location"] == "/analyst"
+    assert "Roofs" in at_work.get("/analyst").text
+    assert at_work.get("/curator").status_code == 403
+    assert ask_confirmed(at_work, "/analyst/datasets/roofs/ask/totals", epsilon="0.25") == 303
     charge = [each for each in running.service.ledger.entries("roofs") if each.kind == "charge"][-1]
     assert (charge.facts()["analyst"], actor_of(charge.facts())) == ("ann", "ann at work")
-
-
-def test_the_ledger_says_which_curator_and_which_token_it_was(running):
     page = running.curator("carl")
     fields = {"analyst": "ann", "share": "6"}
     post(page, "/curator/datasets/roofs/share", page="/curator/datasets/roofs/analysts", **fields)

@@ -241,6 +241,10 @@ def test_the_ten_and_the_three_lines_of_the_client_do_what_they_say(served, caps
     token = new_token(served.service)
     code = CLIENT.replace("http://127.0.0.1:8321", served.base).replace("sv_…", token)
     assert code != CLIENT
+    text = html.unescape(served.analyst().get("/analyst/help").text)
+    three, ten = re.findall(r"<pre[^>]*><code>(.*?)</code></pre>", text, re.DOTALL)
+    assert len(three.strip().splitlines()) == 3
+    assert ten.strip() == CLIENT.replace("http://127.0.0.1:8321", served.base).strip()
     made: dict[str, object] = {}
     exec(code, made)
     made["api"].close()
@@ -255,13 +259,6 @@ def test_the_ten_and_the_three_lines_of_the_client_do_what_they_say(served, caps
     made["client"].close()
     assert list(made["release"].table("sectors")["sector"])[:4] == ["N", "E", "S", "W"]
     assert served.service.ledger.dataset("demo-town").spent == 0.15
-
-
-def test_the_help_page_shows_the_same_lines(served):
-    text = html.unescape(served.analyst().get("/analyst/help").text)
-    lines, shown = re.findall(r"<pre[^>]*><code>(.*?)</code></pre>", text, re.DOTALL)
-    assert len(lines.strip().splitlines()) == 3
-    assert shown.strip() == CLIENT.replace("http://127.0.0.1:8321", served.base).strip()
 
 
 def test_every_verdicts_rule_is_on_the_page():

@@ -4,7 +4,6 @@ import html
 import re
 import subprocess
 import sys
-import time
 from dataclasses import dataclass
 from pathlib import Path
 from urllib.parse import parse_qs, urlencode, urljoin, urlsplit
@@ -25,6 +24,7 @@ from service_makers import (
     new_token,
     post,
     token_in,
+    wait_for,
 )
 
 from sunveil.errors import ParameterError
@@ -66,11 +66,52 @@ pytestmark = pytest.mark.usefixtures("quick_hashes")
 TEXTS = st.text(st.characters(codec="utf-8"), max_size=40)
 
 
+@dataclass
+class Provider:
+    """A provider that listens, and the port of the service that it sends people back to."""
+
+    port: int
+    service_port: int
+
+    @property
+    def issuer(self) -> str:
+        # another name than the service's, so that browsers take it for another site
+        return f"http://localhost:{self.port}"
+
+    def settings(self, **changes):
+        roles = ("curator", "auditor", "analyst", "reader")
+        values = {
+            "address": f"http://127.0.0.1:{self.service_port}",
+            "issuer": self.issuer,
+            "client_id": "sunveil",
+            "secret": "the secret",
+            "provider": "Example Utility",
+            "scopes": ("openid", "profile", "groups"),
+            "roles": {role: frozenset({f"{role}s"}) for role in roles},
+        }
+        return OidcSettings(**{**values, **changes})
+
+
 @pytest.fixture(scope="module")
 def provider():
-    found = Provider.start()
-    yield found
-    found.stop()
+    """Start a real provider beside a service."""
+    made = Provider(free_port(), free_port())
+    script = Path(__file__).with_name("oidc_provider.py")
+    command = [sys.executable, script, str(made.port), f"http://127.0.0.1:{made.service_port}"]
+    with subprocess.Popen(command, stderr=subprocess.DEVNULL) as process:
+
+        def listens():
+            assert process.poll() is None
+            try:
+                return httpx.get(f"{made.issuer}/.well-known/openid-configuration").is_success
+            except httpx.HTTPError:
+                return False
+
+        try:
+            wait_for(listens)
+            yield made
+        finally:
+            process.terminate()
 
 
 @pytest.fixture(scope="module")
@@ -418,63 +459,6 @@ def test_the_first_role_that_fits_is_taken_and_a_person_named_by_claim_or_subjec
     assert person_of({"sub": "7", "nickname": 5}, settings).name == "7"
     assert person_of({"sub": "\n"}, settings).name == "somebody"
     assert len(person_of({"sub": "7", "nickname": "n" * 5000}, settings).name) == 200
-
-
-@dataclass
-class Provider:
-    """A provider that listens, and the port of the service that it sends people back to."""
-
-    port: int
-    service_port: int
-    process: subprocess.Popen[bytes]
-
-    @classmethod
-    def start(cls) -> Provider:
-        port, service_port = free_port(), free_port()
-        script = Path(__file__).with_name("oidc_provider.py")
-        process = subprocess.Popen(
-            [sys.executable, script, str(port), f"http://127.0.0.1:{service_port}"],
-            stderr=subprocess.DEVNULL,
-        )
-        made = cls(port, service_port, process)
-        for _ in range(1200):
-            assert process.poll() is None
-            try:
-                if httpx.get(made.described, verify=False).is_success:
-                    return made
-            except httpx.HTTPError:
-                time.sleep(0.05)
-        raise AssertionError("the provider did not start")
-
-    @property
-    def issuer(self) -> str:
-        # another name than the service's, so that browsers take it for another site
-        return f"http://localhost:{self.port}"
-
-    @property
-    def described(self) -> str:
-        return f"{self.issuer}/.well-known/openid-configuration"
-
-    def stop(self) -> None:
-        self.process.terminate()
-        self.process.wait()
-
-    def settings(self, **changes: object) -> OidcSettings:
-        values = {
-            "address": f"http://127.0.0.1:{self.service_port}",
-            "issuer": self.issuer,
-            "client_id": "sunveil",
-            "secret": "the secret",
-            "provider": "Example Utility",
-            "scopes": ("openid", "profile", "groups"),
-            "roles": {
-                "curator": frozenset({"curators"}),
-                "auditor": frozenset({"auditors"}),
-                "analyst": frozenset({"analysts"}),
-                "reader": frozenset({"readers"}),
-            },
-        }
-        return OidcSettings(**{**values, **changes})
 
 
 def back_from_provider(address: str, person: str) -> str:

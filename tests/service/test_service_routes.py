@@ -154,23 +154,12 @@ def send(described, operation, mode):
                 name: known.get(name) or unquote(value)
                 for name, value in case.path_parameters.items()
             }
+        if mode == "as described":
+            refused = case.call(base_url=running.base, timeout=180.0)
+            assert refused.status_code == 401
+            case.validate_response(refused)
         headers = {"Authorization": f"Bearer {token}"}
         # by itself it gives up after ten seconds, which a machine that does much else may take
         case.call_and_validate(base_url=running.base, headers=headers, timeout=180.0)
 
     check()
-
-
-def test_without_a_token_everything_is_refused_as_described(described):
-    running, schema, _, _ = described
-    for each in schema.get_all_operations():
-        operation = each.ok()
-
-        @settings(max_examples=3, derandomize=True, database=None, deadline=None)
-        @given(case=operation.as_strategy())
-        def check(case):
-            answer = case.call(base_url=running.base)
-            assert answer.status_code == 401
-            case.validate_response(answer)
-
-        check()
