@@ -450,7 +450,7 @@ def test_an_upload_that_is_refused_leaves_nothing_says_why_and_keeps_what_was_wr
 def described_as(form, meters, table):
     """Return a dataset as it is described by its form, its readings and its table of systems."""
     found = look_at_named(meters, table, ReadingLimits(), options_from(form.options))
-    return described(form, "homes", meters=meters.name, table=table.name, found=found)
+    return described(form, "homes", meters=meters.name, found={**found, "table": table.name})
 
 
 def test_a_curator_declares_net_meters_for_all_or_in_the_table_of_systems(tmp_path, shared):

@@ -12,8 +12,8 @@ import socket
 import sys
 import threading
 import time
-from collections.abc import AsyncIterator, Callable, Iterator
-from contextlib import asynccontextmanager, contextmanager
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
@@ -34,7 +34,13 @@ from sunveil.service.analyst.releases import ReleaseCache
 from sunveil.service.answer_padding import hold_draw
 from sunveil.service.answer_questions import LedgerBroker
 from sunveil.service.context import SHARED_COUNTS, RateLimits, Service, Tokens
-from sunveil.service.curator import accounts_and_analysts, datasets, editions, estimates, promises
+from sunveil.service.curator import (
+    accounts_and_analysts,
+    datasets,
+    estimates,
+    new_readings,
+    promises,
+)
 from sunveil.service.curator.inference import update_states
 from sunveil.service.demo_data import check_demo_folder, make_demo, refuse_demo
 from sunveil.service.guarded_routes import add_routers
@@ -58,10 +64,8 @@ ANALYST_ROUTERS = (
 
 CURATOR_ROUTERS: tuple[APIRouter, ...] = (
     datasets.router,
-    datasets.add_router,
-    datasets.upload_router,
-    editions.router,
-    editions.upload_router,
+    new_readings.router,
+    new_readings.upload_router,
     estimates.router,
     estimates.systems_router,
     promises.router,
@@ -131,7 +135,6 @@ def _watch(path: Path, look: Callable[[bool], None], pause: float, ending: threa
 
 
 def open_service(settings: ServiceSettings) -> Service:
-    """Open the database, making its tables if need be, and what stands on it."""
     settings.data.mkdir(parents=True, exist_ok=True, mode=0o700)
     settings.datasets.mkdir(exist_ok=True, mode=0o700)
     ledger = Ledger(settings.where, create=True, after_draw=hold_draw)
@@ -152,7 +155,6 @@ def open_service(settings: ServiceSettings) -> Service:
 
 
 def create_app(settings: ServiceSettings) -> FastAPI:
-    """Return the service as an ASGI application."""
     service = open_service(settings)
 
     @asynccontextmanager
@@ -187,8 +189,6 @@ def create_app(settings: ServiceSettings) -> FastAPI:
         health_and_metrics.metrics_router,
         page_rendering.router,
         sign_in.router,
-        sign_in.analyst_logout_router,
-        sign_in.console_logout_router,
         single_sign_on.router,
         sign_in.analyst_side,
         sign_in.console_side,
@@ -221,7 +221,6 @@ SETTINGS = "SUNVEIL_WORKER_SETTINGS"
 
 
 def run_service(settings: ServiceSettings, *, say: Say) -> None:
-    """Serve until interrupted."""
     with bind(settings) as bound:
         service = open_service(settings)
         try:
@@ -238,7 +237,6 @@ def run_service(settings: ServiceSettings, *, say: Say) -> None:
 
 
 def run_workers(settings: ServiceSettings, bound: socket.socket) -> None:
-    """Serve by uvicorn's workers."""
     with TemporaryDirectory(prefix="sunveil-") as counts:
         os.environ[SHARED_COUNTS] = counts
         os.environ[SETTINGS] = pickle.dumps(settings, protocol=0).decode("ascii")
@@ -275,7 +273,6 @@ def _end_with_parent() -> None:
 
 
 def bind(settings: ServiceSettings) -> socket.socket:
-    """Return a socket that listens, or raise an error that says why there is none."""
     family = socket.AF_INET6 if ":" in settings.host else socket.AF_INET
     bound = socket.socket(family, socket.SOCK_STREAM)
     bound.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
@@ -294,24 +291,17 @@ def bind(settings: ServiceSettings) -> socket.socket:
     return bound
 
 
-@contextmanager
-def closed_on_error(service: Service) -> Iterator[None]:
-    """Close the databases where the block fails; a server that runs closes them itself."""
-    try:
-        yield
-    except BaseException:
-        service.close()
-        raise
-
-
 def run_demo(
     settings: ServiceSettings, *, bound: socket.socket, say: Say, ready: Callable[[str], object]
 ) -> None:
     """Make a demo, or go on with one, then serve it until interrupted."""
     check_demo_folder(settings)
     app = create_app(settings)
-    with closed_on_error(app.state.service):
+    try:
         made = make_demo(app.state.service, say=say)
+    except BaseException:
+        app.state.service.close()  # a server that runs closes it by itself
+        raise
     base = base_url(bound, settings)
     say(f"Curator: {base}/curator/login  name {made.curator}  password {made.password}")
     say(f"Analyst: {base}/analyst/login  token {made.token}")
@@ -320,7 +310,6 @@ def run_demo(
 
 
 def serve_on(app: FastAPI, bound: socket.socket) -> None:
-    """Serve on a socket in this process until it is stopped."""
     server_of(_with_logs(app)).run(sockets=[bound])
 
 
@@ -361,7 +350,6 @@ def uvicorn_options(settings: ServiceSettings) -> dict[str, Any]:
 
 
 def base_url(bound: socket.socket, settings: ServiceSettings) -> str:
-    """Return the address that links begin with."""
     if settings.address:
         return settings.address
     host = f"[{settings.host}]" if ":" in settings.host else settings.host
