@@ -199,15 +199,6 @@ def test_azimuth_alone_is_within_a_hundredth_of_the_optimum_and_never_below(epsi
     assert optimum <= found <= 1.01 * optimum
 
 
-@pytest.mark.parametrize("size", [2, 3, 12, 72, 360, 720])
-@pytest.mark.parametrize("epsilon", [0.1, 1.0, 4.0, 12.0])
-def test_no_window_on_a_circle_beats_the_optimum_of_all_mechanisms(size, epsilon):
-    axis = Axis(size, 360.0 / size, wraps=True)
-    for width in range(1, size + 1, max(1, size // 24)):
-        (found,) = Window(epsilon, (axis,), width).expected_errors()
-        assert found >= 180.0 / (1.0 + math.exp(epsilon / 2.0))
-
-
 def test_an_axis_of_one_value_is_no_division_by_zero():
     window = best_window(1.0, (Axis(1), Axis(1, wraps=True)))
     assert window.inside == 1
