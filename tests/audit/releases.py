@@ -180,8 +180,8 @@ def make_setting(
         simulated.append(np.repeat(power.to_numpy()[held] - loads, bare.ratio))
     # of the first clock flat and smallest, and the largest of every mount: the steepest plane, the
     # last pair and the last tracker
-    ends = np.cumsum([size for size in bare.frame.mounts.sizes if size])
-    largest = (len(choices.capacities) * ends - 1).tolist()
+    sizes = np.cumsum([size for size in bare.frame.mounts.sizes if size])
+    largest = (len(choices.capacities) * sizes - 1).tolist()
     candidates = (0, *largest, *rng.integers(len(bare.frame), size=2).tolist())
     fitted = [bare.fitting(candidate) for candidate in candidates]
     sparse = [_sparse(bare, simulated[0], share, rng) for share in SPARSE]
@@ -548,11 +548,11 @@ def run_audit(*, epsilon: float = 1.0, pairs: int, draws: int, seed: int = 1) ->
         (fine, f"readings every {FINE_MINUTES:g} minutes, measured weather"),
         (net, "net meters"),
     ):
-        for unit in (*UNITS, System()):
+        for protect in (*UNITS, System()):
             count = max(pairs // REPLAYED, FEWEST_REPLAYED)
-            two = neighbour_pairs(setting, unit, pairs=count, seed=seed)
-            replay = make_replay(setting, unit, epsilon=epsilon)
-            independence.append(audit_independence(replay, two, unit=unit, name=name))
+            two = neighbour_pairs(setting, protect, pairs=count, seed=seed)
+            replay = make_replay(setting, protect, epsilon=epsilon)
+            independence.append(audit_independence(replay, two, unit=protect, name=name))
     return Audit(exact, of_paper, samplers, independence)
 
 
