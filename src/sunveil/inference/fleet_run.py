@@ -115,7 +115,8 @@ def _sweep(folder: Path) -> None:
 
 
 def finish(folder: Path) -> None:
-    """Remove what was needed on the way only."""
+    """Remove what was needed on the way only, and what a killed worker left half-written."""
+    _sweep(folder)
     shutil.rmtree(folder / _WORK, ignore_errors=True)
 
 
@@ -262,7 +263,7 @@ def infer_fleet(
     scheduler
         Address of a Dask scheduler that runs already.
     restart
-        Throw away what the folder holds of another run.
+        Start over: delete any run in the folder, unfinished or complete.
     server
         What a weather server needs: ``api_key``, ``email``.
     tell
