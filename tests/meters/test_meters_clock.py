@@ -67,10 +67,6 @@ def test_the_end_of_the_last_interval_before_the_skipped_hour_is_placed(tmp_path
     assert (record.times == power.index.tz_localize(None).to_numpy()).all()
 
 
-def test_naive_stamps_need_a_timezone(tmp_path):
-    assert "option `timezone`" in refusal(write_csv(tmp_path / "a.csv", sunny()))
-
-
 def test_stamps_keep_their_own_offset_against_a_declared_zone(tmp_path):
     power = sunny().tz_convert("Etc/GMT+7")
     path = write_csv(tmp_path / "a.csv", power, stamp="%Y-%m-%d %H:%M:%S%z")
