@@ -19,8 +19,8 @@ from roof_fleets import (
     in_memory,
     long_frame,
     open_to_release,
+    write_files,
     write_layouts,
-    write_readings,
     write_systems,
 )
 
@@ -55,7 +55,7 @@ def frame(clear_power):
 
 @pytest.fixture(scope="module")
 def fleet(frame, tmp_path_factory):
-    return write_readings(tmp_path_factory.mktemp("roofs") / "readings", frame)
+    return write_files(tmp_path_factory.mktemp("roofs") / "readings", frame)
 
 
 @pytest.fixture(scope="module")
@@ -147,7 +147,7 @@ def test_asked_again_the_kept_answer_comes_back_whatever_the_layout(
     with opened(fleet, systems) as one:
         first = publish(ledger, one)
     monkeypatch.setattr(fleet_releases, "draw_release", lambda *_, **__: pytest.fail("drawn"))
-    for path in write_layouts(tmp_path / "layouts", frame):
+    for path in write_layouts(tmp_path / "layouts", frame).values():
         with opened(path, systems, reading=MeterOptions(label="start")) as other:
             assert other.refused == ()
             assert publish(ledger, other).tables[0].rows == first.tables[0].rows
@@ -189,7 +189,7 @@ def test_who_is_released_does_not_depend_on_any_reading(
 ):
     blank = frame.copy()
     blank.loc[blank.system_id == "a2", "power_kw"] = value
-    other = write_readings(tmp_path / "readings", blank)
+    other = write_files(tmp_path / "readings", blank)
     with opened(fleet, systems) as one, opened(other, systems) as two:
         assert two.roster.refused == one.roster.refused == ()
         told = [
@@ -208,7 +208,7 @@ def test_a_row_without_a_time_is_no_row_with_or_without_a_reading(frame, systems
         torn["time"] = torn["time"].astype(object).where(torn.index != row, None)
         torn["time"] = torn["time"].astype(frame["time"].dtype)
         torn.loc[row, "power_kw"] = value
-        with opened(write_readings(tmp_path / str(number), torn), systems) as one:
+        with opened(write_files(tmp_path / str(number), torn), systems) as one:
             assert one.refused == ()
             abouts.append(one.about())
     assert abouts[0] == abouts[1]
@@ -217,7 +217,7 @@ def test_a_row_without_a_time_is_no_row_with_or_without_a_reading(frame, systems
 
 def test_systems_without_place_or_readings_and_damaged_files_are_listed(frame, tmp_path):
     kept = frame[frame.system_id != "a1"]
-    folder = write_readings(tmp_path / "readings", kept)
+    folder = write_files(tmp_path / "readings", kept)
     table = write_systems(tmp_path / "systems.csv", [name for name in PLANES if name != "a2"])
     table.write_text(table.read_text() + "b9,,,F-b\n")
     with opened(folder, table) as one:
@@ -245,7 +245,7 @@ def test_a_fleet_of_which_nothing_can_be_released_is_refused(fleet, tmp_path):
 def test_a_system_in_two_files_is_joined_unless_it_has_a_time_in_both(
     frame, systems, tmp_path, day, kind
 ):
-    folder = write_layouts(tmp_path / "layouts", frame)[-1]
+    folder = write_layouts(tmp_path / "layouts", frame)["csv"]
     text = [f"a1,{day}T{hour:02}:00Z,1" for hour in range(24)]
     (folder / "more.csv").write_text("\n".join(["system_id,time,power_kw", *text]) + "\n")
     with opened(folder, systems) as one:
@@ -350,7 +350,7 @@ def test_releases_of_records_of_different_lengths_tell_the_rule_by_which_their_d
 
 
 def test_a_fleet_that_changes_while_it_is_read_is_noticed(frame, systems, ledger, tmp_path):
-    folder = write_readings(tmp_path / "readings", frame)
+    folder = write_files(tmp_path / "readings", frame)
     with opened(folder, systems) as one:
         (folder / "a1.parquet").write_bytes((folder / "a2.parquet").read_bytes())
         with pytest.raises(SourceError, match="was changed"):
