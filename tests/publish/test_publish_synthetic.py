@@ -7,7 +7,7 @@ from fractions import Fraction
 import numpy as np
 import pytest
 
-from sunveil.errors import BudgetExceeded, MissingExtra, ParameterError, SunveilError
+from sunveil.errors import SunveilError
 from sunveil.estimates.read_write import FleetRows
 from sunveil.ledger import Ledger, Promise
 from sunveil.ledger.hash_chain import HighWaterMarks
@@ -99,34 +99,12 @@ def test_the_counts_that_it_was_made_of_stand_beside_it_with_their_noise(found):
     assert sum(sectors) == pytest.approx(SYSTEMS, abs=8 * np.sqrt(8) * noise["singles"])
 
 
-def test_it_is_charged_once_and_kept(ledger, found, monkeypatch):
-    charges = [e.facts() for e in ledger.entries("d") if e.kind == "charge"]
-    assert [(each["cost"], each["systems"]) for each in charges] == [(4 * 10**9, None)]
-    with monkeypatch.context() as patch:
-        patch.setattr(SyntheticTable, "draw", lambda *_, **__: pytest.fail("drawn again"))
-        again = publish(ledger, 4.0)
-    assert [table.rows for table in again.tables] == [table.rows for table in found.tables]
-    assert ledger.dataset("d").fleet_spent == 4.0
+def test_a_plan_states_the_errors_that_the_table_then_states(ledger, found):
+    distances = [row[1] for row in found.tables[1].rows if row[0] == "distance"]
+    one, four = (plan(ledger, epsilon).expected for epsilon in (1.0, 4.0))
+    assert list(one) == distances
+    assert four["surface_tilt"] < one["surface_tilt"] / 3.0
     assert found.guarantee == Guarantee(System(), 4.0, 0.0, "docs/proofs/discrete-laplace.md")
-    planned = plan(ledger, 1.0)
-    assert (planned.cost, planned.remaining, planned.kept) == (1.0, 6.0, False)
-    assert list(planned.expected) == [r[1] for r in found.tables[1].rows if r[0] == "distance"]
-    kept = plan(ledger, 4.0)
-    assert (kept.cost, kept.kept) == (0.0, True)
-    assert kept.expected["surface_tilt"] < planned.expected["surface_tilt"] / 3.0
-    assert ledger.dataset("d").remaining == 6.0
-
-
-def test_a_stopped_call_is_taken_up_without_a_second_charge(ledger, monkeypatch):
-    before = ledger.dataset("d").fleet_spent
-    with monkeypatch.context() as patch:
-        patch.setattr(SyntheticTable, "draw", lambda *_, **__: 1 / 0)
-        with pytest.raises(ZeroDivisionError):
-            publish(ledger, 0.5)
-    assert ledger.dataset("d").fleet_spent == before + 0.5
-    assert plan(ledger, 0.5).cost == 0.0
-    publish(ledger, 0.5)
-    assert ledger.dataset("d").fleet_spent == before + 0.5
 
 
 def parts_of(spending):
@@ -213,21 +191,6 @@ def test_a_system_without_values_is_counted_like_any_other():
     assert cells.shape == (3, 20)
     assert cells[:, -1].tolist() == [0, 0, 0]
     assert (cells[:, :-1] == bins_of_rows(fleet(20), BINS)[:, :-1]).all()
-
-
-def test_refusals_charge_nothing(ledger, found, monkeypatch):
-    before = ledger.entries("d")
-    for epsilon, systems, error, said in (
-        (1.0, 0, ParameterError, "at least one system"),
-        (7.0, 20, BudgetExceeded, None),
-        (0.0, 20, ParameterError, None),
-    ):
-        with pytest.raises(error, match=said):
-            publish(ledger, epsilon, fleet(systems))
-    monkeypatch.setitem(sys.modules, "mbi", None)
-    with pytest.raises(MissingExtra, match=r"pip install 'sunveil\[synthetic\]'"):
-        publish(ledger, 1.0, fleet(20))
-    assert ledger.entries("d") == before
 
 
 def test_where_noise_leaves_nobody_or_no_spread_the_stated_error_says_only_noise():
