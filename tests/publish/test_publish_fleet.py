@@ -70,11 +70,12 @@ def test_values_that_are_missing_are_published_as_unknown_and_refused_nowhere():
     assert math.isfinite(found.tables[5].rows[0][1])
 
 
+@pytest.mark.parametrize("concentrated", [False, True])
 @pytest.mark.parametrize("epsilon", [0.0, -1.0, NAN, np.inf, 100.0, 1e-5, True])
-def test_an_epsilon_that_means_nothing_is_refused_in_one_sentence(epsilon):
+def test_an_epsilon_that_means_nothing_is_refused_in_one_sentence(epsilon, concentrated):
     rows = fleet([(123.456, 12.3456, 98.7654)] * 20)
     with pytest.raises(ParameterError, match="epsilon") as caught:
-        fleet_tables(rows, TableChoices(bins=BINS, epsilon=epsilon))
+        fleet_tables(rows, TableChoices(bins=BINS, epsilon=epsilon), concentrated=concentrated)
     message = str(caught.value)
     assert "\n" not in message
     assert not any(value in message for value in ("123.4", "12.34", "98.7", "secret"))
