@@ -25,7 +25,10 @@ class Grid:
     def __post_init__(self) -> None:
         check_fields(self)
         if len(self.surface_azimuth) != len(self.surface_tilt) or len(self.surface_tilt) == 0:
-            raise ParameterError("a grid needs as many azimuths as tilts, and at least one")
+            raise ParameterError(
+                "surface_azimuth and surface_tilt need one value for each candidate, at least one"
+                " and as many of both"
+            )
         if not (np.isfinite(self.surface_azimuth).all() and np.isfinite(self.surface_tilt).all()):
             raise ParameterError("a grid's azimuths and tilts must be finite numbers of degrees")
         if self.surface_tilt.min() < 0.0 or self.surface_tilt.max() > 90.0:

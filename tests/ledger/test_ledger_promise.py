@@ -62,7 +62,7 @@ def test_what_a_promise_cannot_count_is_refused_and_gaussian_noise_costs_its_rho
     noise = "discrete-gaussian"
     for promised, released, said in (
         (promise, guarantee(delta=1e-9), "delta of its own"),
-        (promise, concentrated(0.01, Days(1)), "release for system"),
+        (promise, concentrated(0.01, Days(1)), "choose system or a larger unit"),
         (Promise(System(), 2.0), concentrated(0.01), "use Laplace noise, or promise a delta"),
     ):
         with pytest.raises(ParameterError, match=said):

@@ -161,12 +161,16 @@ def taking(*groups: Group) -> Callable[[Function], Function]:
 PLACE = Group(
     "Place",
     (
-        click.option("--latitude", type=float, help="Of one site, north positive. [degrees]"),
-        click.option("--longitude", type=float, help="Of one site, east positive. [degrees]"),
+        click.option(
+            "--latitude", type=float, help="Latitude of the site, north positive. [degrees]"
+        ),
+        click.option(
+            "--longitude", type=float, help="Longitude of the site, east positive. [degrees]"
+        ),
         click.option(
             "--altitude",
             type=float,
-            help="Of one site, above sea level; looked up if not given. [m]",
+            help="Altitude of the site above sea level; looked up if not given. [m]",
         ),
     ),
 )

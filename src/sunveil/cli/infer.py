@@ -67,7 +67,9 @@ FLEET = Group(
             help="Number of worker processes; the number of processors if not given.",
         ),
         click.option(
-            "--restart", is_flag=True, help="Delete what --out contains of another fleet run."
+            "--restart",
+            is_flag=True,
+            help="Start over: delete any fleet run in --out, unfinished or complete.",
         ),
     ),
 )

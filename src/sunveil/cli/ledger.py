@@ -134,7 +134,7 @@ def create_command(
     "--table",
     type=click.Path(path_type=Path),
     metavar="FILE",
-    help="CSV, Parquet or .xlsx with system_id, household (a key of yours) and, if known, meter.",
+    help="CSV, Parquet or .xlsx: system_id, household (any id), meter (its number, if known).",
 )
 @click.option(
     "--add", multiple=True, metavar="SYSTEM", help="A system that is a household of its own."

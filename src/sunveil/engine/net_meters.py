@@ -665,7 +665,7 @@ def infer_net_block(
     places: Places | None = None,
 ) -> Estimates:
     """Infer every system of a block from what its meter sees of generation less load."""
-    # None: estimates are as private as the readings.
+    # Estimates are as private as the readings.
     prepared = prepare(sky, options or InferOptions())
     out = not_inferred(np.full(len(power), NO_WEATHER), np.zeros(len(power), dtype=np.int32))
     if not sky.usable:

@@ -156,7 +156,7 @@ def find_doubts(
     rows: Matrix, top: Array, prepared: PreparedSky, *, suspect: NDArray[np.bool_]
 ) -> NDArray[np.uint8]:
     """Return what speaks against each record, as a :class:`Doubt`."""
-    # None: it looks at all readings. Releases never ask.
+    # It looks at all readings; releases never use it.
     if prepared.days.count == 0:
         return np.full(len(rows), Doubt.NONE, dtype=np.uint8)
     days, per_day = days_at_place(prepared.sky), prepared.days.per_day

@@ -70,7 +70,7 @@ class EstimateSource:
 
     # It is no part of what an estimate says: neither `repr` nor JSON nor rows nor comparisons see
     # it, and copies and pickles of an estimate come without it.
-    # None: it is the readings.
+    # Private: these are the readings.
 
     __slots__ = ("record", "site", "skies")
 

@@ -70,12 +70,12 @@ class InferOptions:
     albedo: Annotated[
         float, Option("Fraction of light that the ground reflects.", low=0.0, high=1.0)
     ] = 0.2
-    group: Annotated[DayGroup, Option("How method paper groups days.")] = DayGroup.MONTH
+    group: Annotated[DayGroup, Option("Grouping of days of method `paper`.")] = DayGroup.MONTH
     search: Annotated[
         Search,
         Option(
-            "How method paper searches: exhaustive (all 32,400 planes) or bayesopt (at most 110 of"
-            " them, chosen by GP-UCB)."
+            "Search of method `paper`: exhaustive (all 32,400 orientations) or bayesopt (at most"
+            " 110 of them, chosen by GP-UCB)."
         ),
     ] = Search.EXHAUSTIVE
     mount: Annotated[

@@ -230,7 +230,7 @@ class FleetRows:
             raise ParameterError("a system of a fleet has no name; give each an id")
         object.__setattr__(self, "system_ids", names)
         if len(set(names)) != len(names):
-            raise ParameterError("a fleet names a system twice; each system is one row")
+            raise ParameterError("a system_id occurs twice; give one row for each system")
 
     def __len__(self) -> int:
         return len(self.system_ids)

@@ -99,12 +99,11 @@ class Fleet(ABC):
     @abstractmethod
     def records(self, part: Part) -> Iterator[HeldRecord | RefusedSystem]:
         """Yield the systems of a part, or why there is no record of one."""
-        # None: records are private. With cleaning="each" the refusals depend on rows and stamps
-        # alone.
+        # Records are private. With cleaning="each", refusals depend on rows and time stamps alone.
 
     def blocks(self, part: Part) -> Iterator[Block | RefusedSystem]:
         """Yield the systems of a part on common grids, or why there is no record of one."""
-        # None: for inference. A rule that looks at a whole record lets one reading change others,
+        # For inference only. A rule that looks at a whole record lets one reading change others,
         # which the sensitivity of a release does not count.
         if self.cleaning is not Cleaning.RECORD:
             raise SunveilError(
@@ -417,7 +416,7 @@ def _at_one_site(
 def _site_records(
     path: Path, options: MeterOptions, *, longitude: float
 ) -> list[Record | RefusedSystem]:
-    # None: records are private. For a release the refusals depend on rows and stamps alone.
+    # Records are private. For a release the refusals depend on rows and stamps alone.
     found = list(iter_file_systems([path], options))
     if len(found) == 1 and isinstance(found[0], RefusedSystem):
         raise MeterError(found[0].reason)

@@ -401,7 +401,7 @@ _log = logging.getLogger(__name__)
 
 
 def run_part(job: FleetJob, part: Part) -> PartResult:
-    # None: what is written is private to the curator.
+    # What is written is private to the curator.
     context = context_of(job)
     blocks: list[Estimates] = []
     refused: list[RefusedSystem] = []

@@ -262,7 +262,7 @@ def infer_fleet(
     scheduler
         Address of a Dask scheduler that runs already.
     restart
-        Throw away what the folder holds of another run.
+        Start over: delete any run in the folder, unfinished or complete.
     server
         What a weather server needs: ``api_key``, ``email``.
     tell

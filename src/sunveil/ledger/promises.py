@@ -173,7 +173,7 @@ class Promise:
 
     @checked
     def cost(self, guarantee: Guaranteed, *, mechanism: str) -> int:
-        """Return what a release costs, or refuse one that the promise does not cover.
+        """Return the privacy cost of a release, in billionths; refuse what the promise excludes.
 
         Parameters
         ----------
@@ -184,8 +184,8 @@ class Promise:
         """
         if not implies(guarantee.unit, self.unit):
             raise ParameterError(
-                f"the dataset promises to protect {self.unit}, and this release protects only"
-                f" {guarantee.unit}; release for {unit_name(self.unit)} or a larger unit"
+                f"this release protects only {guarantee.unit}, but the dataset's promise protects"
+                f" {self.unit}; choose {unit_name(self.unit)} or a larger unit"
             )
         if isinstance(guarantee, ConditionalGuarantee) and mechanism not in self.conditional:
             raise ParameterError(

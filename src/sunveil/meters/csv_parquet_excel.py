@@ -290,7 +290,7 @@ def read_workbook_table(content: Content) -> dict[str, pa.Array]:
 
 
 def _sheets(content: Content) -> Iterator[list[list[str]]]:
-    """Yield the rows of every filled sheet; one that is damaged is raised where no other is."""
+    """Yield the rows of each sheet with data; raise for a damaged one if no sheet has any."""
     require_extras("files", purpose="a workbook")
     from openpyxl import load_workbook  # for workbooks alone: it takes longer than reading a year
 

@@ -80,7 +80,7 @@ class SystemCheckup:
 
 def check_record(record: Record) -> SystemCheckup:
     """Return what was read of a system, and what looks wrong with it."""
-    # None: readings are looked at.
+    # Private: it looks at readings.
     step = np.timedelta64(round(60.0 * record.interval_minutes), "s")
     days = np.diff(record.times) / np.timedelta64(1, "D")
     whole = int((record.times[-1] - record.times[0]) / step) + 1

@@ -175,7 +175,7 @@ DELTA = 0.1
 
 
 def posterior(record: Record, weather: Weather, *, delta: float) -> PosteriorScore:
-    # None: it is as private as the readings.
+    # As private as the readings.
     settings = SearchSettings(warm_start=0, delta=delta)
     return posterior_score(
         search_bayesian(paper_grid(), paper_score(record, weather), settings=settings)

@@ -152,7 +152,7 @@ class Posterior:
         if points.ndim != 2:
             raise ParameterError("points must have a row for each point")
         if capacity < 1:
-            raise ParameterError("capacity must be at least one observation")
+            raise ParameterError("capacity, the most observations to be held, must be at least 1")
         if capacity * len(points) > MOST_NUMBERS:
             raise ParameterError(
                 f"{capacity:,} observations of {len(points):,} candidates take more than"

@@ -396,7 +396,10 @@ def plot_years(estimate: Estimate, *, axes: Sequence[Axes] | None = None) -> tup
     """
     check_inputs(estimate=estimate, axes=axes)
     if not estimate.years:
-        raise ParameterError(f"the record of system {estimate.system_id} is of one year only")
+        raise ParameterError(
+            f"system {estimate.system_id} has no estimates of single years: its record is shorter"
+            " than 1.75 years, or it has two planes or a tracker"
+        )
     words = "give three panels: for azimuth, tilt and capacity"
     panels = panels_of(axes, YEAR_PANELS, 10.0, 2.3, what=words)
     below = " " if len(estimate.years) <= MOST_BESIDE else "\n"

@@ -599,7 +599,7 @@ PLANE_MEANINGS = {
 
 def write_fleet_page(folder: Path) -> None:
     """Write ``summary.html`` into the folder of a finished run."""
-    # None: the page shows what was inferred, and says that it is private to the curator.
+    # Private: the page shows what was inferred, and says that it is private to the curator.
     summary = json.loads((folder / SUMMARY).read_text(encoding="utf-8"))
     run = json.loads((folder / RUN).read_text(encoding="utf-8"))
     write_page(folder / PAGE, render_fleet_page(summary, run))

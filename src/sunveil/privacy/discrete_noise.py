@@ -38,12 +38,12 @@ _SMOOTH = 10.0
 
 @dataclass(frozen=True, slots=True)
 class Sensitivity:
-    """How far neighbours can move whole numbers, all cells together."""
+    """Sensitivity of a vector of counts: the most that neighbouring datasets change it."""
 
-    # the sum of the absolute changes: what :class:`DiscreteLaplace` noise is scaled to
+    # L1, the sum of the absolute changes: what :class:`DiscreteLaplace` noise is scaled to
     absolute: int
-    # the sum of the squared changes: what :class:`DiscreteGaussian` noise is scaled to. A replaced
-    # row of one histogram moves two cells by one: 2 and 2. A total moves by Δ: Δ and Δ².
+    # L2 squared, the sum of the squared changes: what :class:`DiscreteGaussian` noise is scaled to.
+    # A replaced row of one histogram moves two cells by one: 2 and 2. A total moves by Δ: Δ and Δ².
     squared: int
 
     def __post_init__(self) -> None:

@@ -256,7 +256,7 @@ _ORDER = tuple(ErrorVerdict)
 
 
 def verdict_on(error: float, *, unit: str, of: float | None) -> ErrorVerdict | None:
-    """Return the verdict on an error, or None where there is nothing to compare it with."""
+    """Grade an expected error relative to ``of``; None if there is no rule for it."""
     rule = rule_of(unit)
     if rule is None or of is None:
         return None

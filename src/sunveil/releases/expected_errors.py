@@ -98,7 +98,7 @@ def release_laws(
     exponential: bool = False,
 ) -> list[ErrorLaws]:
     """Return the exact laws of a release's errors at each ε, for a system with a known truth."""
-    # None: made of a record, they are as private as it is.
+    # Made of a record, they are as private as it is.
     if isinstance(protect, System):
         placed = placement(frame, record)
         lowest = frame.choices.capacities.low

@@ -417,8 +417,8 @@ def score_part(
     workers: int,
 ) -> Iterator[ScoredSystem]:
     """Yield the scores of a part, systems that share a frame one after another."""
-    # None: scores are as private as the readings. Nothing is drawn here, so that a score may be
-    # made by any thread, and made again.
+    # Scores are as private as the readings. Nothing is drawn here, so a score may be made by any
+    # thread, and made again.
     _refuse_whole_records(fleet)
     members, names = roster.members, fleet.names
     cases = [

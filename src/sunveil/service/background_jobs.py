@@ -404,7 +404,7 @@ class BackgroundJobs:
         return read_job(folder)
 
     def _signal(self, folder: Path, number: signal.Signals) -> None:
-        """Signal a job's processes. While its lock is held, its group is nobody else's."""
+        """Signal a job's process group, which is not used again while its lock is held."""
         # a runner that has only just been started has yet to say which group it is
         self._until(lambda: group_of(folder) is not None or not is_running(folder))
         group = group_of(folder)

@@ -225,9 +225,10 @@ def draw_clock_steps(
 def clock_sources(
     times: pd.DatetimeIndex, timezone: str, *, interval_minutes: int, step_minutes: int
 ) -> tuple[Index, Index]:
-    """Return, for each clock, the instant of the sky behind each of its time stamps."""
-    # -1 where none does: before a slow clock's year begins, and in the hour that is skipped in
-    # spring. Of the hour that comes twice in autumn the first is kept, as meters that overwrite do.
+    """Return which true interval each clock fault records under each stamp, and half steps."""
+    # Shape (faults, stamps), -1 for none: before a slow clock's year begins, and in the hour
+    # that is skipped in spring. Of the hour that comes twice in autumn the first is kept, as
+    # meters that overwrite do.
     ahead: dict[SimulatedClock, Any] = {
         SimulatedClock.DECLARED: 0,
         SimulatedClock.HOUR_FAST: 60,

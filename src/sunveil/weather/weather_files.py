@@ -323,8 +323,8 @@ def read_weather(
         raise _named(error, file) from error
     except (*PARSER_ERRORS, duckdb.Error) as error:
         raise WeatherError(
-            f"{file.name} cannot be read as weather ({type(error).__name__}): it is damaged, cut"
-            " short or of another format; give an NSRDB, PVGIS, TMY3 or EPW file, or a table"
+            f"{file.name} cannot be read as weather: it is damaged, truncated or of an unsupported"
+            " format; give an NSRDB, PVGIS, TMY3 or EPW file, or a table of weather data"
         ) from error
     where = parsed.site or site
     if where is None:

@@ -1,4 +1,4 @@
-"""Plan and ask with padding; forms."""
+"""Plan and submit questions, answered in padded time; questions to HTML forms and back."""
 
 from __future__ import annotations
 
