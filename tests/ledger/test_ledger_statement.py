@@ -44,7 +44,7 @@ def test_there_is_no_plain_sum_where_a_release_is_of_rho(ledger):
 
 @pytest.mark.parametrize(("meters", "plain"), [(1, 1.3), (2, 2.3)])
 def test_the_plain_sum_is_that_of_the_system_that_was_released_most(ledger, meters, plain):
-    ledger.create_dataset("homes", Promise(System(), 9.0, meters=meters))
+    ledger.create_dataset("homes", Promise(System(), 40.0, DELTA, meters=meters))
     assert ledger.statement("homes").plain_epsilon == 0.0
     for epsilon, systems in ((0.1, ("a", "b")), (0.2, ("b",)), (1.0, None)):
         asked = question(epsilon, epsilon=epsilon, systems=systems)
@@ -52,11 +52,15 @@ def test_the_plain_sum_is_that_of_the_system_that_was_released_most(ledger, mete
     assert ledger.statement("homes").plain_epsilon == pytest.approx(plain)
 
 
-def test_meters_of_one_household_are_charged_and_stated_together(ledger):
-    ledger.create_dataset("several", Promise(System(), 4.0, meters=2))
+@pytest.mark.parametrize("delta", [0.0, DELTA])
+def test_meters_of_one_household_are_charged_and_stated_together(ledger, delta):
+    ledger.create_dataset("several", Promise(System(), 40.0, delta, meters=2))
     ledger.register("several", [SystemHome("a", "home 1"), SystemHome("b", "home 1")])
     for number, asked in enumerate((question(systems=("a", "b"), epsilon=0.5), question(1)), 1):
         ledger.ask("several", asked, lambda: "drawn")
         stated = ledger.statement("several", asked)
-        assert (stated.charge.cost, stated.charge.meters, stated.charges) == (number, 2, number)
-    assert (stated.dataset.spent, stated.plain_epsilon) == (3.0, 3.0)
+        assert (stated.charge.meters, stated.charges) == (2, number)
+        if delta == 0.0:
+            assert stated.charge.cost == number
+    # what is spent elsewhere has no plain sum under a delta
+    assert stated.plain_epsilon == (3.0 if delta == 0.0 else None)
