@@ -207,6 +207,11 @@ def test_an_answer_that_is_only_noise_is_not_asked_without_a_tick(served):
     page, path = served.analyst(), "/analyst/datasets/roofs/ask/totals"
     form = confirmation(page, "epsilon=0.01")
     assert form["noise"] == "yes"
+    asked = "epsilon=0.05&tables=sectors&tables=totals&tables=quantiles"
+    text = page.get(f"/analyst/datasets/roofs/ask/fleet-table/confirm?{asked}").text
+    parts = ["Direction", "Total capacity", "Percentiles of capacity", "Percentiles of tilt"]
+    assert re.findall(r">(?:useful|rough|only noise)</span> ([^<]+)</li>", text)[:4] == parts
+    assert 'id="spend" class="second"' in text
     for changes in ({"noise": ""}, {"noise": "no"}):
         answer = page.post(path, data={**form, **changes})
         assert answer.status_code == 422
