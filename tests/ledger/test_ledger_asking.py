@@ -179,7 +179,7 @@ def test_what_a_promise_does_not_cover_is_refused_and_leaves_no_trace(ledger):
             with pytest.raises(ParameterError):
                 ledger.ask("d", refused, lambda: 1)
         assert ledger.cost("d", question(epsilon=0.3, unit=System())) == 0.3
-        with pytest.raises(ParameterError, match="release for days:1"):
+        with pytest.raises(ParameterError, match="choose days:1 or a larger unit"):
             ledger.cost("d", small_unit)
 
 

@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import sys
+from collections.abc import Iterable
 from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
-
-import duckdb
-import pandas as pd
 
 from sunveil.fleet.open import open_fleet
 from sunveil.meters import MeterOptions
@@ -17,6 +15,12 @@ from sunveil.releases import Choices
 from sunveil.releases.fleet_releases import ReleaseTerms, SystemsToRelease
 from sunveil.releases.score_kernels import Capacities
 
+sys.path.append(str(Path(__file__).parents[1] / "fleet"))
+import fleet_folders
+from fleet_folders import PLACES, long_frame, write_files, write_layouts
+
+__all__ = ["long_frame", "write_files", "write_layouts"]
+HERE = (39.742, -105.1727)
 PLANES = {
     "a1": (105.0, 30.0),
     "a2": (180.0, 30.0),
@@ -43,63 +47,6 @@ def in_memory(records, weather):
         return SystemsToRelease.of(opened)
 
 
-def write_systems(path: Path, names: Mapping[str, object] = PLANES) -> Path:
+def write_systems(path: Path, names: Iterable[str] = PLANES) -> Path:
     """Write the table of systems, which stand in two weather cells."""
-    rows = [f"{name},39.742,{-105.1727 if name < 'b' else -105.05},F-{name[0]}" for name in names]
-    path.write_text("\n".join(["system_id,latitude,longitude,feeder", *rows]) + "\n")
-    return path
-
-
-def long_frame(systems: Mapping[str, pd.Series]) -> pd.DataFrame:
-    """Return readings in long form."""
-    frames = [
-        pd.DataFrame({"system_id": name, "time": power.index, "power_kw": power.to_numpy()})
-        for name, power in systems.items()
-    ]
-    return pd.concat(frames, ignore_index=True)
-
-
-def write_readings(folder: Path, frame: pd.DataFrame) -> Path:
-    """Write one Parquet file per system, in long form."""
-    folder.mkdir(parents=True)
-    for name, rows in frame.groupby("system_id"):
-        rows.to_parquet(folder / f"{name}.parquet", index=False)
-    return folder
-
-
-def write_layouts(root: Path, frame: pd.DataFrame) -> list[Path]:
-    """Write the same readings in other layouts."""
-    root.mkdir()
-    with duckdb.connect() as base:
-        base.register("readings", frame)
-
-        def copy(sql: str, name: str, options: str = "FORMAT parquet") -> Path:
-            base.execute(f"COPY ({sql}) TO '{root / name}' ({options})")
-            return root / name
-
-        lists = "list(power_kw ORDER BY time) AS power_kw"
-        made = [
-            copy("SELECT * FROM readings", "one.parquet"),
-            copy(
-                "SELECT *, month(make_timestamp(epoch_us(time))) AS month FROM readings",
-                "months",
-                "FORMAT parquet, PARTITION_BY (month)",
-            ),
-            copy(
-                f"SELECT system_id, {lists}, min(time) AS start, 60 AS interval_minutes"
-                " FROM readings GROUP BY ALL",
-                "lists.parquet",
-            ),
-            copy(
-                f"SELECT system_id, {lists}, list(time ORDER BY time) AS time FROM readings"
-                " GROUP BY ALL",
-                "timed.parquet",
-            ),
-        ]
-    texts = root / "csv"
-    texts.mkdir()
-    for name, rows in frame.groupby("system_id"):
-        stamps = rows["time"].dt.strftime("%Y-%m-%dT%H:%MZ")
-        table = pd.DataFrame({"time": stamps, "power_kw": rows["power_kw"]})
-        table.to_csv(texts / f"{name}.csv", index=False)
-    return [*made, texts]
+    return fleet_folders.write_systems(path, {name: PLACES.get(name, HERE) for name in names})

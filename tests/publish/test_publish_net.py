@@ -7,7 +7,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from roof_fleets import CHOICES, in_memory, long_frame, open_to_release, write_readings
+from roof_fleets import CHOICES, in_memory, long_frame, open_to_release, write_files
 
 from plot_makers import pair_of
 from sunveil.cli import main
@@ -45,7 +45,7 @@ def power(clear_power):
 def readings(power, tmp_path_factory):
     whole, net = power
     systems = {"a1": whole, "a2": net, "a3": whole}
-    return write_readings(tmp_path_factory.mktemp("net") / "readings", long_frame(systems))
+    return write_files(tmp_path_factory.mktemp("net") / "readings", long_frame(systems))
 
 
 @pytest.fixture

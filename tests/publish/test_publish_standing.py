@@ -16,7 +16,7 @@ from roof_fleets import (
     in_memory,
     long_frame,
     open_to_release,
-    write_readings,
+    write_files,
     write_systems,
 )
 
@@ -230,13 +230,13 @@ def test_of_a_fleet_only_new_systems_are_scored_and_others_need_no_readings(
     homes = [SystemHome(name, f"home-{name}") for name in roofs]
     few = frame[frame.system_id != "b2"]
     table = write_systems(tmp_path / "few.csv", ["a1", "b1"])
-    with open_to_release(write_readings(tmp_path / "1", few), table, **settings) as one:
+    with open_to_release(write_files(tmp_path / "1", few), table, **settings) as one:
         first = Publisher(ledger, "d", homes=homes).publish(rows_of(one))
     # the next year's readings are those of the new system alone
     late = frame[frame.system_id == "b2"].copy()
     late["time"] += pd.Timedelta(days=364)
     table = write_systems(tmp_path / "all.csv", ["a1", "b1", "b2"])
-    with open_to_release(write_readings(tmp_path / "2", late), table, **settings) as two:
+    with open_to_release(write_files(tmp_path / "2", late), table, **settings) as two:
         assert [part.size for part in two.only(["b2"]).parts(TERMS)] == [1]
         second = Publisher(ledger, "d", homes=homes).publish(rows_of(two))
     assert set(first.tables[0].rows) < set(second.tables[0].rows)
@@ -246,7 +246,7 @@ def test_of_a_fleet_only_new_systems_are_scored_and_others_need_no_readings(
 def test_some_of_a_fleet_have_frames_and_parts_of_their_own(clear_power, tmp_path):
     roofs = {name: clear_power(*PLANES[name], start="2019-03-10", days=6) for name in ("a1", "a2")}
     roofs["a2"] = roofs["a2"].iloc[48:]
-    folder = write_readings(tmp_path / "r", long_frame(roofs))
+    folder = write_files(tmp_path / "r", long_frame(roofs))
     table = write_systems(tmp_path / "s.csv", roofs)
     with open_to_release(folder, table, part_rows=1) as fleet:
         some = fleet.only({"a2"})
