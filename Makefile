@@ -64,9 +64,9 @@ lowest: $(LOWEST)/.stamp
 bench: $(PEERS)/.stamp
 	$(PEERS)/bin/python -m benchmarks $(BENCH)
 
-# 100,000 spoilt files and arguments; FUZZ="--only SEED" repeats one
+# 100,000 spoilt files and arguments; FUZZ="-k nem12" tries one format
 fuzz: .venv/.stamp-test
-	PYTHONPATH=tests/meters $(BIN)/python -m fuzzing $(FUZZ)
+	$(BIN)/python -m pytest -q -n auto --hypothesis-profile fuzz tests/meters/test_meters_fuzz.py $(FUZZ)
 
 # golden files are recorded; GOLDEN="compare ledger" compares one, and GOLDEN=--help says more
 golden: export OPENBLAS_NUM_THREADS = 1

@@ -81,12 +81,12 @@ BARS = {
     "described": Bar(
         "schemathesis on the whole API, local accounts and single sign-on",
         "no 5xx",
-        "pytest tests/service/test_service_openapi.py tests/service/test_service_oidc.py",
+        "pytest tests/service/test_service_routes.py tests/service/test_service_oidc.py",
     ),
     "backup": Bar(
         "backup during load, restored in another folder",
         "ledger verifies, no charge lost, no old token works",
-        "pytest tests/service/test_service_backup.py",
+        "pytest tests/service/test_service_operations.py",
     ),
 }
 

@@ -20,6 +20,7 @@ from sunveil.weather import clearsky
 # examples: pytest --hypothesis-profile thorough.
 settings.register_profile("sunveil", deadline=None, max_examples=25)
 settings.register_profile("thorough", deadline=None, max_examples=500)
+settings.register_profile("fuzz", deadline=None, max_examples=6_000)
 settings.load_profile("sunveil")
 
 

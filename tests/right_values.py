@@ -22,13 +22,7 @@ from sunveil.meters import MeterOptions, Record
 from sunveil.paper import DPBO
 from sunveil.paper.fit import PosteriorScore
 from sunveil.power.power_result import FleetPower
-from sunveil.privacy import (
-    ConcentratedGuarantee,
-    Days,
-    Guarantee,
-    Readings,
-    System,
-)
+from sunveil.privacy import ConcentratedGuarantee, Days, Guarantee, Readings, System
 from sunveil.publication import Publication
 from sunveil.publication.published_tables import Bins
 from sunveil.publish.fleet_tables import TableChoices

@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import math
 import shutil
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -74,13 +74,9 @@ class AuditCase:
 class CaseFinding:
     """What was found of one case."""
 
-    entry: str
-    source: str
-    unit: str
     claim: float
     pairs: int
     runs: int
-    differing: tuple[str, ...]  # kinds of pairs that differed at a first look
     answered: bool  # whether the dataset itself is; where it is refused, refusals are compared
     bound: float  # the largest lower bound of ε
     worst: str  # the pair that it is of, and what differed
@@ -89,10 +85,6 @@ class CaseFinding:
     def holds(self) -> bool:
         """Whether nothing exceeds the claim."""
         return self.bound <= self.claim
-
-
-# A neighbour, its files, and what differed at a first look.
-_Suspect = tuple[Neighbour, Path, str]
 
 
 class _Runner:
@@ -120,12 +112,6 @@ class _Runner:
         self.runs += 1
         return self.case.run(path)
 
-    def reference(self, path: Path) -> Outcome:
-        """Return one of a few runs of the dataset itself, of the bin that most of them have."""
-        found = [self.run(path) for _ in range(FIRST_RUNS)]
-        bins = [self.case.rule(each.drawn) for each in found]
-        return found[bins.index(max(bins, key=bins.count))]
-
     def same(
         self, path: Path, reference: Outcome, runs: int, neighbour: Neighbour
     ) -> tuple[int, int]:
@@ -137,22 +123,6 @@ class _Runner:
             seen[1] += bin_of(found.drawn) == bin_of(reference.drawn)
         return seen[0], seen[1]
 
-    def finding(
-        self, suspects: Sequence[_Suspect], *, pairs: int, answered: bool, bound: float, worst: str
-    ) -> CaseFinding:
-        return CaseFinding(
-            entry=self.case.entry,
-            source=self.case.source,
-            unit=self.case.unit,
-            claim=self.case.claim,
-            pairs=pairs,
-            runs=self.runs,
-            differing=tuple(dict.fromkeys(each.kind for each, _, told in suspects if told)),
-            answered=answered,
-            bound=bound,
-            worst=worst,
-        )
-
 
 def audit_case(case: AuditCase, place: Workplace, *, alpha: float) -> CaseFinding:
     """Look for a pair whose outcomes surely differ by more than is claimed.
@@ -163,72 +133,45 @@ def audit_case(case: AuditCase, place: Workplace, *, alpha: float) -> CaseFindin
     runner = _Runner(case, place)
     own = runner.written(case.data)
     assert own is not None
-    reference = runner.reference(own)
+    # one of a few runs of the dataset itself, of the bin that most of them have
+    first = [runner.run(own) for _ in range(FIRST_RUNS)]
+    bins = [case.rule(each.drawn) for each in first]
+    reference = first[bins.index(max(bins, key=bins.count))]
     pairs, suspects = _look(runner, reference)
     runs = case.runs or math.ceil(MARGIN * runs_needed(case.claim, alpha=alpha))
     bound, worst = 0.0, ""
     for neighbour, path, told in suspects:
-        found = _bound(runner, own, path, reference, neighbour, runs=runs, alpha=alpha)
+        ours, theirs = (runner.same(each, reference, runs, neighbour) for each in (own, path))
+        counts = zip(ours, theirs, strict=True)
+        found = max(epsilon_bound(a, b, runs, alpha=alpha) for a, b in counts)
         if found > bound:
             bound, worst = found, f"{neighbour}: {told or DRAWN_DIFFERS}"
         if bound > case.claim:
             break
-    answered = bool(reference.drawn)
-    return runner.finding(suspects, pairs=pairs, answered=answered, bound=bound, worst=worst)
+    return CaseFinding(case.claim, pairs, runner.runs, bool(reference.drawn), bound, worst)
 
 
-def _look(runner: _Runner, reference: Outcome) -> tuple[int, list[_Suspect]]:
-    """Run every neighbour once; return how many there are, and those to be run often."""
+def _look(runner: _Runner, reference: Outcome) -> tuple[int, list[tuple[Neighbour, Path, str]]]:
+    """Run every neighbour once; return how many there are, and those to be run often.
+
+    Each of these comes with its files and what differed at this look.
+    """
     case, pairs, suspects = runner.case, 0, []
     for neighbour in case.neighbours:
         path = runner.written(neighbour.of(case.data))
         if path is None:
             continue
         pairs += 1
-        told = _difference(case, reference, runner.run(path), neighbour)
+        found = runner.run(path)
+        ours, theirs = case.rule(reference.drawn), case.rule(found.drawn)
+        drawn = "" if ours == theirs else f"{DRAWN_DIFFERS}: {ours} | {theirs}"
+        told = reference.difference(found, case.replaced(neighbour)) or drawn
         if told or case.runs:
             suspects.append((neighbour, path, told))
         else:
             runner.remove(path)
     # what must not change at all tells most
     return pairs, sorted(suspects, key=lambda each: each[2].startswith(DRAWN_DIFFERS))
-
-
-def pairs_of(cases: Iterable[AuditCase]) -> int:
-    """Return how many pairs cases have at most."""
-    return sum(len(case.neighbours) for case in cases)
-
-
-def _difference(case: AuditCase, reference: Outcome, found: Outcome, neighbour: Neighbour) -> str:
-    ours, theirs = case.rule(reference.drawn), case.rule(found.drawn)
-    drawn = "" if ours == theirs else f"{DRAWN_DIFFERS}: {ours} | {theirs}"
-    return reference.difference(found, case.replaced(neighbour)) or drawn
-
-
-def _bound(
-    runner: _Runner,
-    own: Path,
-    other: Path,
-    reference: Outcome,
-    neighbour: Neighbour,
-    *,
-    runs: int,
-    alpha: float,
-) -> float:
-    first = runner.same(own, reference, runs, neighbour)
-    second = runner.same(other, reference, runs, neighbour)
-    counts = zip(first, second, strict=True)
-    return max(epsilon_bound(a, b, runs, alpha=alpha) for a, b in counts)
-
-
-def low_share(count: int, runs: int, alpha: float) -> float:
-    """Return the share that is too high with probability ``alpha`` at most."""
-    return 0.0 if count == 0 else float(beta.ppf(alpha, count, runs - count + 1))
-
-
-def high_share(count: int, runs: int, alpha: float) -> float:
-    """Return the share that is too low with probability ``alpha`` at most."""
-    return 1.0 if count == runs else float(beta.isf(alpha, count + 1, runs - count))
 
 
 def epsilon_bound(first: int, second: int, runs: int, *, alpha: float) -> float:
@@ -243,6 +186,15 @@ def epsilon_bound(first: int, second: int, runs: int, *, alpha: float) -> float:
     return max(0.0, *(_one_way(more, less, runs, each) for more, less in ways))
 
 
+def _one_way(more: int, less: int, runs: int, alpha: float) -> float:
+    """Return the bound of two shares, each of which is wrong with probability ``alpha`` at most."""
+    if more == 0:
+        return -math.inf
+    low = beta.ppf(alpha, more, runs - more + 1)
+    high = 1.0 if less == runs else beta.isf(alpha, less + 1, runs - less)
+    return math.log(low / high)
+
+
 def runs_needed(claim: float, *, alpha: float) -> int:
     """Return how many runs of each make an event that always tells a pair apart exceed a claim."""
     # seen always and never: the bounds are x and 1 - x for x = alpha^(1 / runs)
@@ -251,8 +203,3 @@ def runs_needed(claim: float, *, alpha: float) -> int:
     while epsilon_bound(runs, 0, runs, alpha=alpha) <= claim:
         runs += 1
     return runs
-
-
-def _one_way(more: int, less: int, runs: int, alpha: float) -> float:
-    low = low_share(more, runs, alpha)
-    return -math.inf if low == 0.0 else math.log(low / high_share(less, runs, alpha))

@@ -15,7 +15,7 @@ import json
 import re
 import zipfile
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 from unittest import mock
 
@@ -34,7 +34,7 @@ from audit.cases import (
     stamp_cases,
     window_draws,
 )
-from audit.comparing import AuditCase, CaseFinding
+from audit.comparing import AuditCase
 from audit.datasets import (
     DAY,
     READING,
@@ -65,52 +65,27 @@ Lines = list[list[bytes]]
 Plant = Callable[[Entry], Entry]
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class PlantedFault:
-    """A fault, in a few words, and a case with the fault in it."""
-
-    name: str
-    case: AuditCase
-
-
-@dataclass(frozen=True, slots=True)
-class FaultFinding:
-    """Whether a planted fault was caught."""
-
-    name: str
-    finding: CaseFinding
-
-    @property
-    def caught(self) -> bool:
-        """Whether the audit noticed, other than by being refused altogether."""
-        return not self.finding.holds and self.finding.answered
-
-
-def planted_faults() -> Iterator[PlantedFault]:
-    """Yield every fault, where the code itself holds."""
+def planted_faults() -> Iterator[tuple[str, AuditCase]]:
+    """Yield every fault by its name: a case with the fault in it, where the code itself holds."""
     yield from _in_readers()
     yield from _in_estimates()
-    yield PlantedFault(
-        "a batch aborted by one system", _command(SYSTEM, reading_as(aborted), ["blank"])
-    )
-    yield PlantedFault(
-        "net meters told by readings below zero",
-        _command(
-            READING, lambda run: told_net(run, _released(DAY, net=True)), ["-1e30"], asked=DAY
-        ),
-    )
-    yield PlantedFault("a note that counts what cannot be read", _command(READING, noting, ["nan"]))
-    yield PlantedFault(
-        "drawn at twenty times the ε that is claimed",
-        window_draws(runs=FAULTY_DRAWS, drawn_at=20.0 * EPSILON),
-    )
-    yield PlantedFault(
-        "parts of systems drawn with the noise of as many systems",
-        sector_draws(runs=MORE_DRAWS, drawn_at=PARTS * EPSILON),
-    )
+    yield "a batch aborted by one system", _command(SYSTEM, reading_as(aborted), "blank")
+
+    def told_net(run: Entry) -> Entry:
+        """Take a file for one of net meters if any reading is below zero."""
+        net = _released(DAY, net=True)
+        return lambda path: (net if b",-" in path.read_bytes() else run)(path)
+
+    net = _command(READING, told_net, "-1e30", asked=DAY)
+    yield "net meters told by readings below zero", net
+    yield "a note that counts what cannot be read", _command(READING, noting, "nan")
+    drawn = window_draws(runs=FAULTY_DRAWS, drawn_at=20.0 * EPSILON)
+    yield "drawn at twenty times the ε that is claimed", drawn
+    parts = sector_draws(runs=MORE_DRAWS, drawn_at=PARTS * EPSILON)
+    yield "parts of systems drawn with the noise of as many systems", parts
 
 
-def _in_readers() -> Iterator[PlantedFault]:
+def _in_readers() -> Iterator[tuple[str, AuditCase]]:
     quotes, names = ("quotes around one line",), ("names of columns in quotes",)
     later = ("quotes around eighteen lines",)
     for name, source, unit, kinds, plant in (
@@ -139,7 +114,7 @@ def _in_readers() -> Iterator[PlantedFault]:
         form, data = METER_SOURCES[source], data_for(source, "short")
         made = [each for each in neighbours_for(source, data, unit) if each.kind in kinds]
         case = reading_case(source, form, unit, data, made)
-        yield PlantedFault(name, replace(case, run=plant(case.run)))
+        yield name, replace(case, run=plant(case.run))
     stamped = {case.source: case for case in stamp_cases()}
     for name, source, kind, plant in (
         ("12: one stamp's range is all stamps'", "CSV, days first", "a range", text_as(labelled)),
@@ -150,40 +125,24 @@ def _in_readers() -> Iterator[PlantedFault]:
     ):  # fmt: skip
         case = stamped[source]
         some = tuple(each for each in case.neighbours if each.kind == kind)
-        yield PlantedFault(name, replace(case, run=plant(case.run), neighbours=some))
+        yield name, replace(case, run=plant(case.run), neighbours=some)
 
 
-def _in_estimates() -> Iterator[PlantedFault]:
-    rows = estimate_cells(ROWS, whole=WHOLE_ROWS)
-
-    def estimates(unit: str, kinds: list[str], plant: Plant) -> AuditCase:
-        return AuditCase(
-            entry=PYTHON,
-            source="estimates, CSV",
-            unit=SYSTEM,
-            claim=EPSILON,
-            data=rows,
-            neighbours=tuple(neighbours(rows, unit, kinds=kinds, spots=2)),
-            write=estimates_text(),
-            run=plant(python_tables(epsilon=EPSILON, tables=("totals",))),
-            rule=rule_of_estimates(rows, TOTAL_REACH),
+def _in_estimates() -> Iterator[tuple[str, AuditCase]]:
+    rows, few = estimate_cells(ROWS, whole=WHOLE_ROWS), estimate_cells(40, whole=40)
+    total = rule_of_estimates(rows, TOTAL_REACH)
+    for name, source, data, unit, kind, spots, write, plant, rule in (
+        ("types told from the first rows", "estimates, CSV", rows, READING, "5.25", 2,
+         estimates_text(), reading_as(sniffed), total),
+        ("11: quotes take a row's public key along", "estimates, CSV with regions", few, SYSTEM,
+         "quotes around one line", 1, estimates_regions, text_as(quoted_rows), anything),
+    ):  # fmt: skip
+        made = tuple(neighbours(data, unit, kinds=[kind], spots=spots))
+        asked = python_tables(epsilon=EPSILON, tables=("totals",), regions=data is few)
+        yield (
+            name,
+            AuditCase(PYTHON, source, SYSTEM, EPSILON, data, made, write, plant(asked), rule),
         )
-
-    sniffing = estimates(READING, ["5.25"], reading_as(sniffed))
-    yield PlantedFault("types told from the first rows", sniffing)
-    few = estimate_cells(40, whole=40)
-    joining = AuditCase(
-        entry=PYTHON,
-        source="estimates, CSV with regions",
-        unit=SYSTEM,
-        claim=EPSILON,
-        data=few,
-        neighbours=tuple(neighbours(few, SYSTEM, kinds=["quotes around one line"], spots=1)),
-        write=estimates_regions,
-        run=text_as(quoted_rows)(python_tables(epsilon=EPSILON, tables=("totals",), regions=True)),
-        rule=anything,
-    )
-    yield PlantedFault("11: quotes take a row's public key along", joining)
 
 
 # Faulty readers
@@ -330,11 +289,6 @@ def aborted(lines: Lines) -> Lines:
     return [head, *rows[:place]]
 
 
-def told_net(run: Entry, run_net: Entry) -> Entry:
-    """Return what takes a file for one of net meters if any reading is below zero."""
-    return lambda path: (run_net if b",-" in path.read_bytes() else run)(path)
-
-
 def noting(run: Entry) -> Entry:
     """Return a command that says on stderr how many cells are no finite numbers."""
 
@@ -353,46 +307,26 @@ def _released(unit: str, *, net: bool = False) -> Entry:
     return command_release(unit=UNITS[unit], epsilon=EPSILON / 10.0, options=options)
 
 
-def _command(
-    unit: str, plant: Plant, kinds: list[str], *, asked: str = READING, days: int = SHORT_DAYS
-) -> AuditCase:
+def _command(unit: str, plant: Plant, kind: str, *, asked: str = READING) -> AuditCase:
     """Return the command over a CSV file, with a fault planted around it.
 
     What must not change shows the same beside a small ε. Releases are those of readings, whatever
     the neighbours differ in, so that the fault is what shows; of days where these are quicker.
     """
-    data = meter_cells(THREE[:2], days=days)
-    return AuditCase(
-        entry=COMMAND,
-        source="CSV",
-        unit=unit,
-        claim=EPSILON / 10.0,
-        data=data,
-        neighbours=tuple(neighbours(data, unit, kinds=kinds, spots=1)),
-        write=text_table(),
-        run=plant(_released(asked)),
-        rule=each_near(data.truths),
-    )
+    data, claim = meter_cells(THREE[:2], days=SHORT_DAYS), EPSILON / 10.0
+    made = tuple(neighbours(data, unit, kinds=[kind], spots=1))
+    run, rule = plant(_released(asked)), each_near(data.truths)
+    return AuditCase(COMMAND, "CSV", unit, claim, data, made, text_table(), run, rule)
 
 
 # Accounts of households: a promise of one is spent once, whatever the key's file type
 
 
-@dataclass(frozen=True, slots=True)
-class AccountFinding:
-    """What one household spent of its promise, over datasets of several file types."""
+def audit_accounts(place: Workplace) -> float:
+    """Return what a household spends of ``EPSILON`` promised, over three datasets of one ledger.
 
-    claim: float
-    bound: float
-
-    @property
-    def holds(self) -> bool:
-        """Whether no more was spent than promised."""
-        return self.bound <= self.claim
-
-
-def audit_accounts(place: Workplace) -> AccountFinding:
-    """Publish a household from three datasets of one ledger, its key in files of three types."""
+    Its key is in files of three types.
+    """
     ledger = ("--ledger", str(place.ledger_of(place.new_name())))
     spent = 0.0
     for key in (b"40031", 40031.0, b" 40031.0 "):
@@ -418,7 +352,7 @@ def audit_accounts(place: Workplace) -> AccountFinding:
         ]
         assert codes[:2] == [0, 0]
         spent += EPSILON * (codes[2] == 0)
-    return AccountFinding(EPSILON, spent)
+    return spent
 
 
 @contextlib.contextmanager

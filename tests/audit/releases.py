@@ -16,7 +16,7 @@ import math
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import Any, Generic, TypeVar
+from typing import Any
 from unittest import mock
 
 import numpy as np
@@ -29,7 +29,7 @@ from sunveil.meters import Record, from_pandas
 from sunveil.meters.record import SHORTEST, Cleaning
 from sunveil.paper import DPBO
 from sunveil.paper.dpbo import DELTA, posterior
-from sunveil.paper.fit import PosteriorScore, paper_score
+from sunveil.paper.fit import paper_score
 from sunveil.privacy import Days, PermuteAndFlip, Readings, Score, System
 from sunveil.privacy.guarantees import Unit
 from sunveil.privacy.mechanism_audit import ExactFinding, SamplerFinding, audit_exact, audit_sampler
@@ -77,8 +77,6 @@ ENORMOUS = float(np.finfo(np.float64).max)
 
 Rng = np.random.Generator
 Mask = NDArray[np.bool_]
-Data = TypeVar("Data")
-Given = TypeVar("Given")
 
 # Of the pairs, every so many are of readings that are averaged first or of net meters, go through a
 # whole replay, or are shown to the paper's mechanism, a pair of which takes a second.
@@ -91,6 +89,7 @@ MANY_VOTES = replace(SMALL, thresholds=VOTE_RULES[-1].thresholds, fewest=VOTE_RU
 # Net meters have a frame of their own.
 NET = replace(SMALL.for_meter(net=True), capacities=Capacities(1.0, 30.0, 0.3))
 UNITS = (Readings(1), Days(1))
+SELECTORS = {PermuteAndFlip: "permute-and-flip", Exponential: "exponential"}
 # A place whose summer's days are so long that 16 bits do not hold what readings of one add up to.
 NORTH, MIDSUMMER = Site(60.2, 24.9, 20.0), "2019-06-20"
 
@@ -101,20 +100,13 @@ class Setting:
 
     frame: ReleaseFrame
     interval_minutes: float
-    fitted: tuple[Array, ...] = ()
-    simulated: tuple[Array, ...] = ()
-    sparse: tuple[Array, ...] = ()
-    flat: tuple[Array, ...] = ()
+    bases: tuple[Array, ...] = ()  # all readings that neighbours are made of
+    usual: tuple[Array, ...] = ()  # of them, those of a simulated system, and the most sparse
 
     @property
     def net(self) -> bool:
         """Whether the records are those of net meters."""
         return self.frame.choices.net is not None
-
-    @property
-    def bases(self) -> tuple[Array, ...]:
-        """All readings that neighbours are made of."""
-        return self.fitted + self.simulated + self.sparse + self.flat
 
     @property
     def times(self) -> NDArray[np.datetime64]:
@@ -186,14 +178,16 @@ def make_setting(
         held = slice(at := int(np.searchsorted(starts, grid.times[0])), at + grid.count)
         loads = BASE_KW * rng.lognormal(0.5, 0.5, grid.count) if bare.net else 0.0
         simulated.append(np.repeat(power.to_numpy()[held] - loads, bare.ratio))
-    candidates = (*_extremes(bare.frame), *rng.integers(len(bare.frame), size=2).tolist())
-    return replace(
-        bare,
-        fitted=tuple(bare.fitting(candidate) for candidate in candidates),
-        simulated=tuple(simulated),
-        sparse=tuple(_sparse(bare, simulated[0], share, rng) for share in SPARSE),
-        flat=(_filled(bare, 0.0), _filled(bare, 3.0)),
-    )
+    # of the first clock flat and smallest, and the largest of every mount: the steepest plane, the
+    # last pair and the last tracker
+    sizes = np.cumsum([size for size in bare.frame.mounts.sizes if size])
+    largest = (len(choices.capacities) * sizes - 1).tolist()
+    candidates = (0, *largest, *rng.integers(len(bare.frame), size=2).tolist())
+    fitted = [bare.fitting(candidate) for candidate in candidates]
+    sparse = [_sparse(bare, simulated[0], share, rng) for share in SPARSE]
+    flat = (_filled(bare, 0.0), _filled(bare, 3.0))
+    usual = (simulated[0], sparse[-1])
+    return replace(bare, bases=(*fitted, *simulated, *sparse, *flat), usual=usual)
 
 
 def neighbour_pairs(
@@ -220,17 +214,11 @@ def neighbour_pairs(
             for turn in range(share):
                 other = alternatives[(number + turn) % len(alternatives)](setting, best, rng)
                 mask = _replaced(setting, unit, single, rng)
-                yield record, setting.record(_never_empty(setting, np.where(mask, other, power)))
-
-
-def _extremes(frame: ReleaseFrame) -> list[int]:
-    """Return candidates of the first clock: flat and smallest, and the largest of every mount.
-
-    Those are the steepest plane, the last pair and the last tracker.
-    """
-    capacities = len(frame.choices.capacities)
-    ends = np.cumsum([size for size in frame.mounts.sizes if size])
-    return [0, *(capacities * ends - 1).tolist()]
+                replaced = np.where(mask, other, power)
+                # a record without any readings is a net meter's alone
+                if np.isnan(replaced).all() and not setting.net:
+                    replaced[: setting.ratio] = 0.0
+                yield record, setting.record(replaced)
 
 
 def _sparse(setting: Setting, power: Array, share: float, rng: Rng) -> Array:
@@ -239,10 +227,6 @@ def _sparse(setting: Setting, power: Array, share: float, rng: Rng) -> Array:
     # one at the beginning of each day, so that some are left whichever days are replaced
     kept.reshape(-1, _per_day(setting))[:, : setting.ratio] = True
     return np.where(kept, power, np.nan)
-
-
-def _random_candidate(setting: Setting, rng: Rng) -> int:
-    return int(rng.integers(len(setting.frame)))
 
 
 def _replaced(setting: Setting, unit: Unit, single: NDArray[np.intp], rng: Rng) -> Mask:
@@ -256,13 +240,13 @@ def _replaced(setting: Setting, unit: Unit, single: NDArray[np.intp], rng: Rng) 
         weights = np.ones(count // _per_day(setting))
         weights[[0, -1]] = 4.0
         for day in rng.choice(len(weights), unit.k, replace=False, p=weights / weights.sum()):
-            mask |= civil_day(setting, int(day), rng)
+            mask |= _civil_day(setting, int(day), rng)
     else:
         mask[:] = True
     return mask
 
 
-def civil_day(setting: Setting, day: int, rng: Rng) -> Mask:
+def _civil_day(setting: Setting, day: int, rng: Rng) -> Mask:
     """Return the readings of a day by some clock, of 23, 24 or 25 hours."""
     turn = round(setting.frame.weather.site.longitude * 240.0)
     since = setting.times.astype("datetime64[s]").astype(np.int64) + turn
@@ -276,13 +260,6 @@ def civil_day(setting: Setting, day: int, rng: Rng) -> Mask:
 
 def _per_day(setting: Setting) -> int:
     return DAY // round(setting.interval_minutes * 60.0)
-
-
-def _never_empty(setting: Setting, power: Array) -> Array:
-    """Return readings with some among them: a record without any is a net meter's alone."""
-    if np.isnan(power).all() and not setting.net:
-        power[: setting.ratio] = 0.0
-    return power
 
 
 def _filled(setting: Setting, value: float) -> Array:
@@ -305,7 +282,7 @@ def _foreign(setting: Setting, best: int, rng: Rng) -> Array:
 
 def _other(setting: Setting, best: int, rng: Rng) -> Array:
     del best
-    return setting.fitting(_random_candidate(setting, rng))
+    return setting.fitting(int(rng.integers(len(setting.frame))))
 
 
 def _with_nights(setting: Setting, power: Array, rng: Rng) -> Array:
@@ -337,19 +314,15 @@ NET_ALTERNATIVES: tuple[Callable[[Setting, int, Rng], Array], ...] = (
 )
 
 
-def midsummer_setting() -> Setting:
-    """Return net meters read every 2 minutes on a long day: more readings than on any other."""
+def audit_midsummer(epsilon: float, pairs: int = 12) -> ExactFinding:
+    """Audit net meters read every 2 minutes on a long day: more readings than on any other."""
     ends = np.array([f"{MIDSUMMER}T06:00", f"{MIDSUMMER}T18:00"], dtype="datetime64[s]")
     grid = time_grid_of(Record("audit", ends, np.zeros(2), 2.0), longitude=NORTH.longitude)
     weather = clearsky(NORTH, "2019-06-10", "2019-06-30")
     bare = Setting(make_frame(weather, grid, NET), 2.0)
     candidates = [0, *range(50, len(bare.frame), len(bare.frame) // 3)]
-    return replace(bare, fitted=tuple(bare.fitting(each) for each in candidates))
-
-
-def audit_midsummer(epsilon: float, pairs: int = 12) -> ExactFinding:
-    """Audit readings of net meters on a long day."""
-    made = score_pairs(midsummer_setting(), Readings(1), epsilon, pairs)
+    setting = replace(bare, bases=tuple(bare.fitting(each) for each in candidates))
+    made = scored_pairs(setting, Readings(1), epsilon=epsilon, pairs=pairs)
     return audit_exact(PermuteAndFlip(epsilon), made, name="permute-and-flip, a long day")
 
 
@@ -374,21 +347,27 @@ def sums_in_16_bits() -> Iterator[None]:
 
 
 def make_replay(
-    setting: Setting, unit: Unit, *, epsilon: float
-) -> Callable[[Record], ReleaseReplay[Record]]:
+    setting: Setting,
+    unit: Unit,
+    *,
+    epsilon: float,
+    choose: Callable[[ReleaseFrame, Record], ReleaseFrame] = lambda frame, record: frame,
+    hidden: bool = False,
+) -> Callable[[Record], ReleaseReplay]:
     """Return what makes a release of a record as far as its score, and can do so again.
 
     Rows with a stamp for every interval, empty where a reading is missing, are read as a curator's
-    are, each reading alone; the frame is made for that record; and the record is scored in it.
+    are, each reading alone; the frame is made for that record; and the record is scored in it. A
+    fault may choose another frame by the record, which shows in the digests or is hidden.
     """
-    frame = setting.frame
 
-    def replay(record: Record) -> ReleaseReplay[Record]:
+    def replay(record: Record) -> ReleaseReplay:
         read = as_read(setting, record)
-        bare = frame_of(read, frame.weather, frame.choices)
-        own = bare.resolved(unit, epsilon, differenced=read.differenced)
+        bare = frame_of(read, setting.frame.weather, setting.frame.choices)
+        honest = bare.resolved(unit, epsilon, differenced=read.differenced)
+        own = choose(honest, read)
         return ReleaseReplay(
-            public_of(own, read, epsilon=epsilon),
+            public_of(honest if hidden else own, read, epsilon=epsilon),
             lambda other: score_record(own, as_read(setting, other), unit),
         )
 
@@ -422,7 +401,7 @@ def public_of(frame: ReleaseFrame, record: Record, *, epsilon: float) -> PublicI
 def audit_nights(epsilon: float, pairs: int = 500) -> ExactFinding:
     """Audit civil days of net meters."""
     setting = make_setting(epsilon=epsilon, seed=2, choices=NET)
-    made = score_pairs(setting, Days(1), epsilon, pairs)
+    made = scored_pairs(setting, Days(1), epsilon=epsilon, pairs=pairs)
     return audit_exact(PermuteAndFlip(epsilon), made, name="permute-and-flip, civil days")
 
 
@@ -446,11 +425,11 @@ class PublicInputs:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class ReleaseReplay(Generic[Data]):
-    """How a release of some data was made, to be gone through again with other data."""
+class ReleaseReplay:
+    """How a release of a record was made, to be gone through again with another."""
 
     public: PublicInputs
-    score: Callable[[Data], Score | Placement]
+    score: Callable[[Any], Score | Placement]
 
 
 @dataclass(frozen=True, slots=True)
@@ -473,215 +452,123 @@ class IndependenceFinding:
 
 
 def audit_independence(
-    replay: Callable[[Data], ReleaseReplay[Data]],
-    pairs: Iterable[tuple[Data, Data]],
+    replay: Callable[[Any], ReleaseReplay],
+    pairs: Iterable[tuple[Any, Any]],
     *,
     unit: Unit,
     name: str,
 ) -> IndependenceFinding:
     """Record how releases of neighbours are made, and replay each with the other's data."""
     looked = choices = frames = scores = refused = 0
-    base: tuple[Data, ReleaseReplay[Data]] | None = None
+    base: tuple[Any, ReleaseReplay] | None = None
     for first, second in pairs:
         if base is None or base[0] is not first:
             base = first, replay(first)
         ours, looked = base[1], looked + 1
         try:
             theirs = replay(second)
-            same = _same(ours.score(second), theirs.score(second))
+            same = _parts(ours.score(second)) == _parts(theirs.score(second))
         except SunveilError:
             refused += 1
             continue
-        choices += ours.public.choices != theirs.public.choices
-        frames += (ours.public.calendar, ours.public.frame) != (
-            theirs.public.calendar,
-            theirs.public.frame,
-        )
+        one, other = ours.public, theirs.public
+        choices += one.choices != other.choices
+        frames += (one.calendar, one.frame) != (other.calendar, other.frame)
         scores += not same
     assert looked
     return IndependenceFinding(name, str(unit), looked, choices, frames, scores, refused)
 
 
-def _same(ours: Score | Placement, theirs: Score | Placement) -> bool:
-    if isinstance(ours, Score) and isinstance(theirs, Score):
-        alike = (ours.sensitivity, ours.unit) == (theirs.sensitivity, theirs.unit)
-        return alike and np.array_equal(ours.levels, theirs.levels)
-    if isinstance(ours, Placement) and isinstance(theirs, Placement):
-        return (ours.place, ours.axes) == (theirs.place, theirs.axes)
-    return False
+def _parts(made: Score | Placement) -> tuple[object, ...]:
+    if isinstance(made, Score):
+        return made.sensitivity, made.unit, made.levels.tobytes()
+    return made.place, made.axes
 
 
 @dataclass(frozen=True, slots=True)
 class Audit:
     """What an audit of releases found; the paper's claim is conditional, and need not hold."""
 
-    exact: tuple[ExactFinding, ...]
+    exact: list[ExactFinding]
     paper: ExactFinding
-    samplers: tuple[SamplerFinding, ...]
-    independence: tuple[IndependenceFinding, ...]
-
-    @property
-    def holds(self) -> bool:
-        """Whether everything holds that must."""
-        found: tuple[Any, ...] = (*self.exact, *self.samplers, *self.independence)
-        return all(each.holds for each in found)
+    samplers: list[SamplerFinding]
+    independence: list[IndependenceFinding]
 
 
 def run_audit(*, epsilon: float = 1.0, pairs: int, draws: int, seed: int = 1) -> Audit:
     """Audit releases of every unit, by every mechanism; the same seed gives the same pairs."""
-    fine: dict[str, Any] = {
-        "interval_minutes": FINE_MINUTES,
-        "measured": True,
-        "choices": MANY_VOTES,
-    }
-    stage = _Stage(
-        make_setting(epsilon=epsilon, seed=seed),
-        make_setting(epsilon=epsilon, seed=seed, **fine),
-        make_setting(epsilon=epsilon, seed=seed, choices=NET),
-        epsilon,
-        pairs,
-        seed,
-    )
-    paper = DPBO(epsilon, DELTA)
-    hourly = stage.hourly
-    belief = posterior(hourly.record(hourly.simulated[0]), hourly.frame.weather, delta=paper.delta)
-    exact = [found for unit in UNITS for found in _exact_scores(stage, unit)]
-    exact += [found for unit in UNITS for found in _exact_net(stage, unit)]
+    make = partial(make_setting, epsilon=epsilon, seed=seed)
+    hourly, net = make(), make(choices=NET)
+    fine = make(interval_minutes=FINE_MINUTES, measured=True, choices=MANY_VOTES)
+    few = pairs // FINE
+    shown = partial(scored_pairs, epsilon=epsilon, seed=seed)
+    window = best_window(epsilon, hourly.frame.choices.axes())
+    exact = []
+    for of, settings in (
+        ("", ((hourly, pairs - few), (fine, few))),
+        (", net meters", ((net, few),)),
+    ):
+        for unit in UNITS:
+            # the same pairs are shown to both mechanisms that take scores
+            made = [pair for each, count in settings for pair in shown(each, unit, pairs=count)]
+            for kind, name in SELECTORS.items():
+                exact.append(audit_exact(kind(epsilon), made, name=f"{name}{of}"))
     exact.append(audit_midsummer(epsilon, pairs // PAPER + 8))
-    exact.append(audit_exact(_window(stage), stage.show_all(System(), placement), name="window"))
-    return Audit(
-        tuple(exact),
-        _exact_paper(stage, paper, belief),
-        tuple(_samplers(stage, draws, paper=paper, belief=belief)),
-        tuple(_independence(stage)),
+    placed = itertools.chain(
+        shown(hourly, System(), pairs=pairs - few), shown(fine, System(), pairs=few)
     )
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class _Stage:
-    """Where an audit takes place: records scored as they are, averaged, and of net meters."""
-
-    hourly: Setting
-    fine: Setting
-    net: Setting
-    epsilon: float
-    pairs: int
-    seed: int
-
-    def show(
-        self,
-        setting: Setting,
-        unit: Unit,
-        score: Callable[[ReleaseFrame, Record], Given],
-        *,
-        pairs: int,
-    ) -> Iterator[tuple[Given, Given]]:
-        """Yield what a mechanism takes for neighbours, made once for a record with many."""
-        yield from scored_pairs(
-            setting, unit, score, epsilon=self.epsilon, pairs=pairs, seed=self.seed
-        )
-
-    def show_all(
-        self, unit: Unit, score: Callable[[ReleaseFrame, Record], Given]
-    ) -> Iterator[tuple[Given, Given]]:
-        """Yield the same for all settings."""
-        fine = self.pairs // FINE
-        yield from self.show(self.hourly, unit, score, pairs=self.pairs - fine)
-        yield from self.show(self.fine, unit, score, pairs=fine)
+    exact.append(audit_exact(window, placed, name="window"))
+    # for the paper's mechanism a few pairs that differ in a reading of a prototypical day
+    paper, weather = DPBO(epsilon, DELTA), hourly.frame.weather
+    usual, sparse = map(hourly.record, hourly.usual)
+    belief = posterior(usual, weather, delta=paper.delta)
+    half = np.timedelta64(round(hourly.interval_minutes * 30.0), "s")
+    prototypical = np.concatenate([day.times for day in paper_score(usual, weather).days])
+    among = np.isin(hourly.times + half, prototypical)
+    among &= np.repeat(hourly.frame.daylight, hourly.ratio)
+    alone = replace(hourly, bases=hourly.usual[:1])
+    count = min(max(pairs // PAPER, FEWEST_PAPER), MOST_PAPER)
+    beliefs = (
+        (belief, posterior(neighbour, weather, delta=paper.delta))
+        for _, neighbour in neighbour_pairs(alone, Readings(1), pairs=count, seed=seed, among=among)
+    )
+    of_paper = audit_exact(paper, beliefs, name="paper")
+    # drawn for a record with most of its readings missing, which has no clear winner
+    samplers = []
+    for unit in UNITS:
+        score = unit_score(hourly.frame.resolved(unit, epsilon), sparse, unit)
+        for kind, name in SELECTORS.items():
+            samplers.append(audit_sampler(kind(epsilon), score, draws, name=name))
+    placed_once = placement(hourly.frame, sparse)
+    samplers.append(audit_sampler(window, placed_once, draws, name="window"))
+    samplers.append(audit_sampler(paper, belief, draws, name="paper"))
+    independence = []
+    for setting, name in (
+        (hourly, "hourly readings, clear sky"),
+        (fine, f"readings every {FINE_MINUTES:g} minutes, measured weather"),
+        (net, "net meters"),
+    ):
+        for protect in (*UNITS, System()):
+            count = max(pairs // REPLAYED, FEWEST_REPLAYED)
+            two = neighbour_pairs(setting, protect, pairs=count, seed=seed)
+            replay = make_replay(setting, protect, epsilon=epsilon)
+            independence.append(audit_independence(replay, two, unit=protect, name=name))
+    return Audit(exact, of_paper, samplers, independence)
 
 
 def scored_pairs(
     setting: Setting,
     unit: Unit,
-    score: Callable[[ReleaseFrame, Record], Given],
+    score: Callable[[ReleaseFrame, Record, Any], Any] = score_record,
     *,
     epsilon: float,
     pairs: int,
     seed: int = 1,
-) -> Iterator[tuple[Given, Given]]:
+) -> Iterator[tuple[Any, Any]]:
     """Yield what a mechanism takes for neighbours, made once for a record with many."""
-    made = neighbour_pairs(setting, unit, pairs=pairs, seed=seed)
     frame = setting.frame.resolved(unit, epsilon)
-    base: tuple[Record, Given] | None = None
-    for record, neighbour in made:
+    base: tuple[Record, Any] | None = None
+    for record, neighbour in neighbour_pairs(setting, unit, pairs=pairs, seed=seed):
         if base is None or base[0] is not record:
-            base = record, score(frame, record)
-        yield base[1], score(frame, neighbour)
-
-
-def score_pairs(
-    setting: Setting, unit: Readings | Days, epsilon: float, pairs: int, *, seed: int = 1
-) -> Iterator[tuple[Score, Score]]:
-    """Yield the scores of neighbours."""
-    score = partial(unit_score, unit=unit)
-    return scored_pairs(setting, unit, score, epsilon=epsilon, pairs=pairs, seed=seed)
-
-
-def _exact_scores(stage: _Stage, unit: Readings | Days) -> list[ExactFinding]:
-    return _shown(stage.show_all(unit, partial(unit_score, unit=unit)), stage.epsilon)
-
-
-def _exact_net(stage: _Stage, unit: Readings | Days) -> list[ExactFinding]:
-    pairs = score_pairs(stage.net, unit, stage.epsilon, stage.pairs // FINE, seed=stage.seed)
-    return _shown(pairs, stage.epsilon, ", net meters")
-
-
-def _shown(
-    pairs: Iterable[tuple[Score, Score]], epsilon: float, of: str = ""
-) -> list[ExactFinding]:
-    """Show the same pairs to both mechanisms that take scores."""
-    made = list(pairs)
-    return [
-        audit_exact(PermuteAndFlip(epsilon), made, name=f"permute-and-flip{of}"),
-        audit_exact(Exponential(epsilon), made, name=f"exponential{of}"),
-    ]
-
-
-def _exact_paper(stage: _Stage, paper: DPBO, belief: PosteriorScore) -> ExactFinding:
-    """Show the paper's mechanism a few pairs that differ in a reading of a prototypical day."""
-    hourly = stage.hourly
-    whole = replace(hourly, fitted=(), simulated=hourly.simulated[:1], sparse=(), flat=())
-    days = paper_score(hourly.record(hourly.simulated[0]), hourly.frame.weather).days
-    half = np.timedelta64(round(hourly.interval_minutes * 30.0), "s")
-    among = np.isin(hourly.times + half, np.concatenate([day.times for day in days]))
-    among &= np.repeat(hourly.frame.daylight, hourly.ratio)
-    count = min(max(stage.pairs // PAPER, FEWEST_PAPER), MOST_PAPER)
-    made = neighbour_pairs(whole, Readings(1), pairs=count, seed=stage.seed, among=among)
-    pairs = (
-        (belief, posterior(neighbour, hourly.frame.weather, delta=paper.delta))
-        for _, neighbour in made
-    )
-    return audit_exact(paper, pairs, name="paper")
-
-
-def _samplers(
-    stage: _Stage, draws: int, *, paper: DPBO, belief: PosteriorScore
-) -> Iterator[SamplerFinding]:
-    """Draw for a simulated record with most of its readings missing, which has no clear winner."""
-    setting, epsilon = stage.hourly, stage.epsilon
-    frame, record = setting.frame, setting.record(setting.sparse[-1])
-    for unit in UNITS:
-        score = unit_score(frame.resolved(unit, epsilon), record, unit)
-        yield audit_sampler(PermuteAndFlip(epsilon), score, draws, name="permute-and-flip")
-        yield audit_sampler(Exponential(epsilon), score, draws, name="exponential")
-    placed = placement(frame, record)
-    yield audit_sampler(_window(stage), placed, draws, name="window")
-    yield audit_sampler(paper, belief, draws, name="paper")
-
-
-def _independence(stage: _Stage) -> Iterator[IndependenceFinding]:
-    """Replay releases of all kinds of readings for every unit."""
-    pairs = max(stage.pairs // REPLAYED, FEWEST_REPLAYED)
-    for setting, name in (
-        (stage.hourly, "hourly readings, clear sky"),
-        (stage.fine, f"readings every {FINE_MINUTES:g} minutes, measured weather"),
-        (stage.net, "net meters"),
-    ):
-        for unit in (*UNITS, System()):
-            made = neighbour_pairs(setting, unit, pairs=pairs, seed=stage.seed)
-            replay = make_replay(setting, unit, epsilon=stage.epsilon)
-            yield audit_independence(replay, made, unit=unit, name=name)
-
-
-def _window(stage: _Stage) -> Any:
-    return best_window(stage.epsilon, stage.hourly.frame.choices.axes())
+            base = record, score(frame, record, unit)
+        yield base[1], score(frame, neighbour, unit)

@@ -96,21 +96,14 @@ def served_systems(
     options: Mapping[str, str | bool] | None = None,
 ) -> Entry:
     """Return an analyst's question for single systems of a dataset that is new in every run."""
+    question = {"kind": "systems", "epsilon": epsilon}
 
     def run(path: Path) -> Outcome:
-        dataset = Served(
-            name=place.new_name(),
-            title="Audit",
-            folder=str(path.parent),
-            meters=path.name,
-            systems=systems,
-            latitude=SITE.latitude,
-            longitude=SITE.longitude,
-            timezone="UTC",
-            state=READY,
-            extra={"options": dict(options or {})},
-        )
-        return _asked_of_new(listening, dataset, unit, {"kind": "systems", "epsilon": epsilon})
+        where = {"latitude": SITE.latitude, "longitude": SITE.longitude, "timezone": "UTC"}
+        extra = {"options": dict(options or {})}
+        told = {"meters": path.name, "state": READY, "extra": extra, **where}
+        dataset = _added(place, listening, path.parent, systems=systems, **told)
+        return _asked(listening, dataset, unit, question)
 
     return run
 
@@ -119,17 +112,12 @@ def served_tables(
     place: Workplace, listening: AuditedService, *, epsilon: float, systems: int
 ) -> Entry:
     """Return an analyst's question for the tables of a fleet that is new in every run."""
+    question = {"kind": "totals", "epsilon": epsilon}
 
     def run(path: Path) -> Outcome:
-        dataset = Served(
-            name=place.new_name(),
-            title="Audit",
-            folder=str(path.parent),
-            estimates=path.name,
-            systems=systems,
-            state=READY,
-        )
-        return _asked_of_new(listening, dataset, "system", {"kind": "totals", "epsilon": epsilon})
+        told = {"estimates": path.name, "state": READY}
+        dataset = _added(place, listening, path.parent, systems=systems, **told)
+        return _asked(listening, dataset, "system", question)
 
     return run
 
@@ -138,34 +126,27 @@ def served_inference(
     place: Workplace, listening: AuditedService, *, epsilon: float, systems: int
 ) -> Entry:
     """Return an analyst's question for totals of a fleet that was inferred by the service first."""
+    question = {"kind": "totals", "epsilon": epsilon}
 
     def run(path: Path) -> Outcome:
         # what an inference leaves is taken up again, so each run has files of its own
         folder = place.new_folder()
         shutil.copytree(path.parent, folder, dirs_exist_ok=True)
-        dataset = Served(
-            name=place.new_name(),
-            title="Audit",
-            folder=str(folder),
-            meters=path.name,
-            systems=systems,
-            extra={"systems_table": "systems.csv"},
-        )
-        with listening.service.store.changing() as connection:
-            add_served(connection, dataset)
-        state = infer_now(listening.service, dataset.name).state
-        found = _asked(listening, dataset.name, "system", {"kind": "totals", "epsilon": epsilon})
+        told = {"meters": path.name, "extra": {"systems_table": "systems.csv"}}
+        dataset = _added(place, listening, folder, systems=systems, **told)
+        state = infer_now(listening.service, dataset).state
+        found = _asked(listening, dataset, "system", question)
         return Outcome({"state": state, **found.public}, found.drawn)
 
     return run
 
 
-def _asked_of_new(
-    listening: AuditedService, dataset: Served, unit: str, question: Mapping[str, Any]
-) -> Outcome:
+def _added(place: Workplace, listening: AuditedService, folder: Path, **told: Any) -> str:
+    """Return the name of a new dataset of the service."""
+    dataset = Served(name=place.new_name(), title="Audit", folder=str(folder), **told)
     with listening.service.store.changing() as connection:
         add_served(connection, dataset)
-    return _asked(listening, dataset.name, unit, question)
+    return dataset.name
 
 
 def _register(service: Service, name: str) -> None:

@@ -46,8 +46,8 @@ def linked(store, text):
     """Return the account and the purpose of the link in a text."""
     secret = re.search(r"/links/([\w-]+)", text)[1]
     with store.reading() as connection:
-        account, purpose = find_link(connection, secret)
-        return account_of_id(connection, account).name, purpose
+        link = find_link(connection, secret)
+        return account_of_id(connection, link.account).name, link.purpose
 
 
 def test_accounts_are_made_listed_and_let_in_by_commands(capsys, data, store):

@@ -46,21 +46,6 @@ def point_of(
     return np.array([east, north, np.log(capacity), haze, heat, season, last])
 
 
-def pair_of(
-    first: tuple[float, float, float],
-    second: tuple[float, float, float],
-    *,
-    haze: float = 0.0,
-    heat: float = 1.0,
-    season: float = 0.0,
-    limit: float | None = None,
-) -> Array:
-    """Return the ten numbers of two planes, each given as azimuth, tilt and capacity."""
-    settings = {"haze": haze, "heat": heat, "season": season, "limit": limit}
-    one, two = (point_of(*each, **settings) for each in (first, second))
-    return np.concatenate([one[:3], two])
-
-
 def plane_of(found: Estimates, place: int) -> Plane:
     return Plane(float(found.surface_azimuth[place]), float(found.surface_tilt[place]))
 

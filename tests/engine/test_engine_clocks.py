@@ -11,12 +11,7 @@ from hypothesis import strategies as st
 
 from sunveil.engine import SAVINGS, infer_generation, make_sky_table
 from sunveil.engine.bright_envelope import profiles_of
-from sunveil.engine.clock_faults import (
-    decide,
-    propose,
-    relaid,
-    unexplained,
-)
+from sunveil.engine.clock_faults import decide, propose, relaid, unexplained
 from sunveil.engine.first_and_last_light import ClockCalendar
 from sunveil.estimates import Flag
 from sunveil.estimates.flags_and_quality import flags_of

@@ -17,12 +17,7 @@ from sunveil.engine.clear_days import (
 )
 from sunveil.engine.coarse_search import lay_out, modelled_power, padded
 from sunveil.engine.power_model import SEASON
-from sunveil.engine.shading import (
-    ELEVATION_STEP,
-    FEWEST,
-    find_shade,
-    shares_for,
-)
+from sunveil.engine.shading import ELEVATION_STEP, FEWEST, find_shade, shares_for
 from sunveil.engine.sky_tables import SHARES
 from sunveil.estimates import Flag
 from sunveil.estimates.planes_and_intervals import AZIMUTH_STEP, COLUMNS
@@ -163,14 +158,6 @@ def smoggy(prepared, model, days):
     return power
 
 
-def test_smooth_days_are_counted_by_season(prepared, model, days, smoggy):
-    season = prepared.sky.rows[SEASON, prepared.begins]
-    winter, summer = (season > 0.5).sum(), (season < -0.5).sum()
-    assert weigh(model, prepared).smooth[0].tolist() == [winter, 0, summer, 0]
-    dull = np.count_nonzero((season > 0.5) & (np.arange(len(days)) % 3 != 0))
-    assert weigh(smoggy, prepared).smooth[0].tolist() == [winter, dull, summer, 0]
-
-
 @pytest.mark.parametrize(
     ("counts", "smog"),
     [
@@ -201,43 +188,6 @@ def test_smog_makes_a_tilt_steeper_at_most(denver, prepared, model, smoggy):
     assert down[1] == pytest.approx(down[0], abs=1.5)
     assert found.surface_tilt_high[1] <= 90.0
     assert found.plane_error_degrees[1] >= up[1] > found.plane_error_degrees[0]
-
-
-def plain_hidden(power, have, model, dimmest, patch):
-    """Patches of sky whose bright readings are dark, one by one."""
-    out = np.zeros(len(patch), dtype=bool)
-    for each in np.unique(patch):
-        own = (patch == each) & (have > 0.0) & (model > dimmest)
-        if own.sum() < 8:
-            continue
-        share = np.sort(power[own] / model[own])
-        if share[int(0.9 * (own.sum() - 1) + 0.5)] < 0.72:
-            out |= (patch == each) & (model > dimmest)
-    return out
-
-
-def test_what_is_hidden_is_what_a_plain_loop_hides(prepared):
-    rng = np.random.default_rng(0)
-    size = len(prepared.patch)
-    model = rng.uniform(0.0, 5.0, (2, size)).astype(np.float32)
-    power = (model * rng.uniform(0.5, 1.1, model.shape)).astype(np.float32)
-    hill = (prepared.sky.sun[:, 0] < -0.5) & (prepared.sky.sun[:, 2] < 0.5)
-    power[0, hill] *= 0.5
-    have = (rng.random(model.shape) < 0.9).astype(np.float32)
-    kept, share, _ = find_shade(
-        padded(power),
-        padded(have),
-        padded(model),
-        dimmest=np.array([0.2, 0.2]),
-        patch=prepared.patch,
-    )
-    for system in range(2):
-        hidden = plain_hidden(power[system], have[system], model[system], 0.2, prepared.patch)
-        np.testing.assert_array_equal(kept[system, :size] > 0.0, (have[system] > 0.0) & ~hidden)
-        own = (hidden & (have[system] > 0.0)).sum() / have[system].sum()
-        assert share[system] == pytest.approx(own, rel=1e-5)
-    assert share[0] > 0.05
-    assert share[1] < 0.01
 
 
 def test_a_skyline_is_as_high_as_the_highest_hidden_patch_from_the_horizon_up():

@@ -10,13 +10,7 @@ from engine_makers import flags, row_of
 from net_makers import ZONE, cells_of, load_of
 
 from sunveil import infer
-from sunveil.engine import (
-    SAVINGS,
-    Clock,
-    InferOptions,
-    infer_net_block,
-    make_sky_table,
-)
+from sunveil.engine import SAVINGS, Clock, InferOptions, infer_net_block, make_sky_table
 from sunveil.engine.clock_faults import relaid
 from sunveil.engine.net_fit import NetFit, fit_net
 from sunveil.engine.net_load import load_cells

@@ -8,11 +8,7 @@ import pytest
 from engine_makers import flags, row_of
 
 from sunveil.engine import InferOptions, infer_generation, make_sky_table, reason
-from sunveil.engine.plausibility import (
-    has_unlikely_unit,
-    name_likelier_unit,
-    note_on_unit,
-)
+from sunveil.engine.plausibility import has_unlikely_unit, name_likelier_unit, note_on_unit
 from sunveil.errors import SunveilError
 from sunveil.estimates import Flag
 from sunveil.estimates.flags_and_quality import (

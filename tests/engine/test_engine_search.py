@@ -10,23 +10,9 @@ from hypothesis import strategies as st
 
 from sunveil.engine import InferOptions, make_sky_table
 from sunveil.engine import coarse_search as searching
-from sunveil.engine.bright_envelope import (
-    BRIGHT_SHARE,
-    FEWEST,
-    bright_envelope,
-    find_starts,
-    points_of,
-    starting_grid,
-    starts_within,
-)
-from sunveil.engine.coarse_search import (
-    believable,
-    find_limits,
-    lay_out,
-    on_long_grid,
-    search,
-)
-from sunveil.engine.power_model import CAPACITY, UNLIMITED
+from sunveil.engine.bright_envelope import points_of, starting_grid, starts_within
+from sunveil.engine.coarse_search import believable, find_limits, lay_out, on_long_grid, search
+from sunveil.engine.power_model import UNLIMITED
 from sunveil.engine.shading import prepare
 from sunveil.estimates.planes_and_intervals import FEWEST_READINGS
 from sunveil.simulate import SystemTruth, clipped, simulate_power, simulate_sky
@@ -65,31 +51,6 @@ def test_averages_are_those_of_a_plain_loop(lead, step, seed):
             assert mean == pytest.approx(own.mean(), rel=1e-5)
 
 
-def test_readings_are_laid_onto_the_usable_intervals():
-    rows = np.array([[0, 1, 2, np.nan, 4, 5, 0, 7], [np.nan] * 8], dtype=np.float32)
-    slot = np.array([1, 2, 3, 5, 6], dtype=np.int32)
-    found = lay_out(rows, slot, np.array([0, 2, 3]))
-    np.testing.assert_array_equal(found.power[0, :5], [1, 2, 0, 5, 0])
-    np.testing.assert_array_equal(found.have[0, :5], [1, 1, 0, 1, 1])
-    assert found.power[:, 5:].sum() == found.have[:, 5:].sum() == 0.0
-    assert found.count.tolist() == [4, 0]
-    assert found.daylight_readings.tolist() == [3, 0]
-    # the day of the missing reading has none
-    assert found.days.tolist() == [2, 0]
-    assert found.bright[1] == found.top[1] == 0.0
-    assert repr(found) == "BlockReadings(2 systems, private)"
-
-
-@given(st.lists(st.floats(0, 1e6, width=32), min_size=1, max_size=300), st.integers(0, 9))
-def test_bright_power_and_top_are_numpys_quantiles(values, gap):
-    power = np.array(values, dtype=np.float32)
-    power[::10][gap:] = np.nan
-    found = readings_of(power, np.zeros(len(power), dtype=np.int32))
-    own = power[np.isfinite(power)].astype(np.float64)
-    expected = np.quantile(own, [0.98, 0.999]) if len(own) else (0.0, 0.0)
-    assert (found.bright[0], found.top[0]) == pytest.approx(tuple(expected), rel=1e-5)
-
-
 @pytest.mark.parametrize("ratio", [1.5, 1.7])
 @pytest.mark.parametrize("minutes", [15, 60])
 def test_a_planted_limit_is_found_within_two_percent(power_of, ratio, minutes):
@@ -124,36 +85,6 @@ def test_the_round_tops_of_clear_days_are_not_a_limit():
     hours = np.arange(6.0, 19.0)
     power = np.tile(5.0 * np.sin(np.pi * (hours - 6.0) / 13.0), 60)
     assert limit_of(power, np.repeat(np.arange(60), len(hours))) == UNLIMITED
-
-
-def test_bright_powers_are_those_of_a_plain_loop(prepared, rows):
-    groups = prepared.groups
-    given = rows.copy()
-    rng = np.random.default_rng(1)
-    given[rng.random(given.shape) < 0.3] = np.nan
-    given[3, 1000:] = np.nan
-    found = bright_envelope(given, groups)
-    assert np.isfinite(found[0]).mean() > 0.5
-    for system in range(len(given)):
-        for group in range(0, found.shape[1], 7):
-            own = given[system, groups.places[:, group]] * groups.scale[:, group]
-            own = np.sort(own[np.isfinite(own)])
-            if len(own) < FEWEST:
-                assert np.isnan(found[system, group])
-            else:
-                rank = int(BRIGHT_SHARE * (len(own) - 1) + 0.5)
-                assert found[system, group] == pytest.approx(own[rank], rel=1e-6)
-    assert np.isnan(found[3, -5:]).all()
-
-
-def test_a_plane_of_the_grid_is_its_own_best_start(prepared):
-    """Its own bright powers leave nothing."""
-    points, groups = points_of(starting_grid()), prepared.groups
-    chosen = [0, 30, 55, 90]
-    starts, remains = find_starts(4.0 * groups.profiles[chosen], groups)
-    np.testing.assert_allclose(starts[:, 0, :2], points[chosen, :2])
-    np.testing.assert_allclose(np.exp(starts[:, 0, CAPACITY]), 4.0, rtol=1e-4)
-    np.testing.assert_allclose(remains[:, 0], 0.0, atol=1e-5)
 
 
 def test_a_start_within_a_capacity_asks_for_no_more(prepared):

@@ -10,28 +10,9 @@ from engine_makers import flags, rows_of
 
 from sunveil.engine import infer_generation, power_model
 from sunveil.engine.bright_envelope import profiles_of
-from sunveil.engine.constants import ERRORS, SystematicErrors
-from sunveil.engine.power_model import (
-    PARAMETERS,
-    SUN_EAST,
-    SUN_NORTH,
-    SUN_UP,
-    UNLIMITED,
-    FittedReadings,
-)
+from sunveil.engine.power_model import PARAMETERS, SUN_EAST, SUN_NORTH, SUN_UP, UNLIMITED
 from sunveil.engine.sky_tables import in_blocks
-from sunveil.engine.tracker_model import (
-    AXIS,
-    COVERAGE,
-    MOST,
-    T_CAPACITY,
-    T_LIMIT,
-    TWO_AXES,
-    tracked_sky,
-    tracker_power,
-    tracker_profiles,
-)
-from sunveil.engine.trackers import fit_tracker, tracker_covariance
+from sunveil.engine.tracker_model import TWO_AXES, tracked_sky, tracker_profiles
 from sunveil.estimates import Flag
 from sunveil.simulate import Tracker, east_west, tracking, western_horizon
 
@@ -125,68 +106,6 @@ def test_fixed_systems_are_no_trackers(denver, power_of):
         assert found.tracker[place] is None
     for two_axes in (7, 8):
         assert Flag.NOT_ONE_PLANE in flags(found, two_axes)
-
-
-TRUTH = np.array([171.0, 0.33, 57.0, np.log(80.0), -0.4, 1.05, 0.1, UNLIMITED])
-
-START = np.array([180.0, 0.38, 52.0, np.log(60.0), -0.2, 1.0, 0.0, UNLIMITED])
-
-
-@pytest.fixture(scope="module")
-def made(prepared):
-    """Readings of a tracker with 1% of noise, a third of them under clouds."""
-
-    def make(point):
-        rng = np.random.default_rng(4)
-        power = tracker_power(prepared.tracked, point[None], prepared.numbers)[0]
-        power = power * (1.0 + 0.01 * rng.standard_normal(len(power)))
-        power = power * np.where(rng.random(len(power)) < 0.3, rng.random(len(power)), 1.0)
-        return FittedReadings(
-            sky=prepared.tracked,
-            power=power.astype(np.float32),
-            say=np.ones(len(power), dtype=np.float32),
-            bright=float(np.quantile(power, 0.98)),
-            numbers=prepared.numbers,
-            correlated=ERRORS.correlated,
-        )
-
-    return make
-
-
-def covariance_of(readings, point):
-    return tracker_covariance(
-        readings,
-        point,
-        shifts=np.zeros_like(readings.power),
-        spans=np.arange(0, len(readings.power), 64),
-        errors=SystematicErrors(),
-    )
-
-
-def test_the_tracker_that_made_readings_is_found(made):
-    found = fit_tracker(made(TRUTH), START)
-    assert found.backtracks
-    assert found.point[AXIS] == pytest.approx(171.0, abs=0.3)
-    assert found.point[COVERAGE] == pytest.approx(0.33, abs=0.01)
-    assert np.exp(found.point[T_CAPACITY]) == pytest.approx(80.0, rel=0.02)
-
-
-def test_a_limit_is_found_with_it(made):
-    limited, start = TRUTH.copy(), START.copy()
-    limited[T_LIMIT], start[T_LIMIT] = np.log(50.0), np.log(52.0)
-    found = fit_tracker(made(limited), start).point
-    assert np.exp(found[T_LIMIT]) == pytest.approx(50.0, rel=0.01)
-    assert np.exp(found[T_CAPACITY]) == pytest.approx(80.0, rel=0.03)
-    assert found[AXIS] == pytest.approx(171.0, abs=0.5)
-
-
-def test_the_greatest_angle_is_hardly_told(made):
-    readings = made(TRUTH)
-    deviations = np.sqrt(covariance_of(readings, fit_tracker(readings, START).point).diagonal())
-    assert deviations[MOST] > 3.0
-    assert deviations[AXIS] < 3.0
-    assert 0.05 < deviations[COVERAGE] < 0.09
-    assert 0.05 < deviations[T_CAPACITY] < 0.15
 
 
 PAIRS = ("SUN_EAST", "SUN_NORTH", "SUN_UP", "CIRCUMSOLAR", "DOME", "HORIZON", "LEAST_DIFFUSE")

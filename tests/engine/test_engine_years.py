@@ -12,17 +12,9 @@ from sunveil.engine.bright_envelope import profiles_of
 from sunveil.engine.coarse_search import search
 from sunveil.engine.constants import SystematicErrors
 from sunveil.engine.final_fit import fit_finally
-from sunveil.engine.power_model import CAPACITY, LIMIT, PARAMETERS
+from sunveil.engine.power_model import CAPACITY, PARAMETERS
 from sunveil.engine.shading import prepare
-from sunveil.engine.yearly_fits import (
-    KNOWN_YEARS,
-    YEAR,
-    YearFits,
-    fit_years,
-    parts_of,
-    weighted_median,
-    year_covariances,
-)
+from sunveil.engine.yearly_fits import YEAR, fit_years, parts_of, year_covariances
 from sunveil.site import Plane, TimeGrid
 
 TRUTH = point_of(200.0, 30.0, 5.0, haze=-0.2, heat=1.25)
@@ -88,24 +80,6 @@ def test_years_are_counted_from_where_a_record_has_readings():
     assert parts_of(seconds, 0.0 * have) == []
 
 
-@pytest.mark.parametrize(
-    ("values", "say", "middle"),
-    [
-        ([1.0, 9.0, 2.0], [1, 1, 1], 2.0),
-        ([1.0, 3.0], [1, 1], 2.0),
-        ([1.0, 3.0], [3, 1], 1.5),
-        ([7.0], [5], 7.0),
-        ([1.0, 2.0, 100.0], [10, 1, 1], 1.0 + 1.0 / 5.5),
-        ([1.0, 2.0, 3.0, 4.0], [1, 1, 1, 1], 2.5),
-    ],
-)
-def test_a_weighted_median_lies_between_the_two_middle_ones(values, say, middle):
-    points = np.column_stack([values, -np.array(values)])
-    found = weighted_median(points, np.array(say, dtype=float))
-    assert found[0] == pytest.approx(middle)
-    assert found[1] == -found[0]
-
-
 @pytest.fixture(scope="module")
 def rows(long):
     """Three alike years; one of three spoiled; one that gives 2% less each year; a year without."""
@@ -138,23 +112,6 @@ def test_one_bad_year_of_three_does_not_move_the_estimate(fitted):
     assert angle_between(bad, SPOILED) < 2.0
 
 
-def test_points_are_medians_of_the_years_that_have_a_say(fitted):
-    fit, pooled, years = fitted
-    for system, count in enumerate((3, 3, 3, 2)):
-        own = years.of(system)
-        assert len(own) == count
-        np.testing.assert_array_equal(
-            fit.points[system, :LIMIT], weighted_median(years.points[own, :LIMIT], years.say[own])
-        )
-    np.testing.assert_array_equal(fit.points[:, LIMIT], pooled[:, LIMIT])
-    # every reading is one of a single year, of which none is silent but the gap
-    for system in range(3):
-        whole = fit.kept[system].sum(dtype=np.float64)
-        assert years.say[years.of(system)].sum() == pytest.approx(whole, rel=1e-6)
-    # a year without readings is there, and silent
-    assert years.say[years.system == 3].tolist()[1] == 0.0
-
-
 def test_each_system_has_the_years_that_it_has_alone(fitted, long, rows):
     fit, _, years = fitted
     for place in range(len(rows)):
@@ -180,31 +137,6 @@ def test_a_single_year_is_left_as_it_is(prepared, powers, denver):
         assert up @ covariance[:2, :2] @ up == pytest.approx(ERRORS.year_tilt**2)
         assert side @ covariance[:2, :2] @ side == pytest.approx(ERRORS.year_across**2)
         assert covariance[CAPACITY, CAPACITY] == pytest.approx(ERRORS.year_capacity**2)
-
-
-def scattered(scatter, count=4):
-    """Return the covariance of a southern plane whose years differ in tilt."""
-    points = np.tile(point_of(180.0, 30.0, 5.0), (count, 1))
-    points[:, 1] += scatter * np.resize([1.0, -1.0], count)
-    years = YearFits(
-        system=np.zeros(count, dtype=np.intp),
-        first=(YEAR * np.arange(count)).astype(np.int64),
-        points=points,
-        say=np.ones(count),
-        level=np.ones(count),
-    )
-    return year_covariances(point_of(180.0, 30.0, 5.0)[None], years, ERRORS)[0]
-
-
-def test_the_covariance_grows_with_the_scatter_of_years_and_falls_with_their_number():
-    still, some, much = (scattered(each) for each in (0.0, 2.0, 6.0))
-    assert still[1, 1] < some[1, 1] < much[1, 1]
-    # across the tilt nothing differs
-    assert still[0, 0] == some[0, 0] == much[0, 0]
-    # what is known of any system counts as years of its own do
-    expected = (4 * 6.0**2 + KNOWN_YEARS * ERRORS.year_tilt**2) / (3 + KNOWN_YEARS) / 4
-    assert much[1, 1] == pytest.approx(expected)
-    assert scattered(2.0, 8)[1, 1] < some[1, 1] < scattered(2.0, 2)[1, 1]
 
 
 def test_an_inference_tells_what_the_years_say(long, rows):

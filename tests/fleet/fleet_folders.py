@@ -4,11 +4,15 @@ from __future__ import annotations
 
 import hashlib
 import shutil
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
+from typing import Any
 
 import duckdb
+import numpy as np
 import pandas as pd
+
+from sunveil.inference import infer_fleet
 
 PLANES = {
     "a1": (110.0, 25.0),
@@ -115,6 +119,43 @@ def refusals_of(folder: Path) -> dict[str, tuple[str, str]]:
     """Return kind and reason of every system that was refused."""
     table = pd.read_parquet(folder / "refused.parquet")
     return {row.system_id: (row.kind, row.reason) for row in table.itertuples()}
+
+
+def inferred(
+    fleet: Path, systems: Path, out: Path, **settings: Any
+) -> tuple[pd.DataFrame, dict[str, tuple[str, str]]]:
+    """Infer a fleet, and return its estimates and refusals by system."""
+    infer_fleet(fleet, systems, out, **settings)
+    return estimates_of(out), refusals_of(out)
+
+
+def assert_close(found: pd.DataFrame, there: pd.DataFrame) -> None:
+    """Compare estimates whose blocks were laid out otherwise: sums come in another order."""
+    assert list(found.index) == list(there.index)
+    for name, within in (("surface_azimuth", 0.1), ("surface_tilt", 0.1), ("dc_capacity_kw", 0.02)):
+        np.testing.assert_allclose(found[name], there[name], atol=within)
+
+
+Change = Callable[[pd.DataFrame], pd.DataFrame]
+
+
+def changed(column: str, places: Any, value: Any) -> Change:
+    """Return the change of some cells of a system: to a value, or by a function."""
+
+    def change(rows: pd.DataFrame) -> pd.DataFrame:
+        cells = rows[column].to_numpy().copy()
+        cells[places] = value(cells[places]) if callable(value) else value
+        return rows.assign(**{column: cells})
+
+    return change
+
+
+def stamps(places: Any, value: Any) -> Change:
+    return changed("time", places, value)
+
+
+def values(places: Any, value: Any) -> Change:
+    return changed("power_kw", places, value)
 
 
 def copy_of(folder: Path, to: Path) -> Path:

@@ -8,9 +8,12 @@ import pytest
 from fleet_folders import (
     PLACES,
     PLANES,
+    assert_close,
     copy_of,
-    estimates_of,
+    inferred,
     refusals_of,
+    stamps,
+    values,
     write_files,
     write_systems,
 )
@@ -25,74 +28,54 @@ from sunveil.meters import read_meters
 GOOD = ["a1", "a2", "a3", "b1", "b2", "b3"]
 
 
-@pytest.fixture
-def fleet(layouts, tmp_path):
-    return copy_of(layouts["files"], tmp_path / "fleet")
+def kinds(refused):
+    return {name: kind for name, (kind, _) in refused.items()}
 
 
-def names_of(out):
-    return sorted(estimates_of(out).index)
-
-
-def test_a_file_of_garbage_costs_its_systems_alone(fleet, systems_file, tmp_path):
-    (fleet / "a2.parquet").write_bytes(bytes(range(256)) * 40)
-    result = infer_fleet(fleet, systems_file, tmp_path / "out")
-    assert (result.inferred, result.refused) == (5, 1)
-    kind, reason = refusals_of(tmp_path / "out")["a2"]
-    assert kind == "unreadable"
-    assert "a2.parquet cannot be read" in reason
-
-
-def test_a_truncated_file_costs_its_systems_alone(fleet, systems_file, tmp_path):
-    whole = (fleet / "b1.parquet").read_bytes()
-    (fleet / "b1.parquet").write_bytes(whole[: len(whole) // 2])
-    infer_fleet(fleet, systems_file, tmp_path / "out")
-    assert names_of(tmp_path / "out") == [name for name in GOOD if name != "b1"]
-    assert refusals_of(tmp_path / "out")["b1"][0] == "unreadable"
-
-
-@pytest.mark.parametrize("layout", ["files", "months"])
-def test_pages_that_are_damaged_within_are_found_when_they_are_read(
-    layout, layouts, systems_file, tmp_path
-):
-    fleet = copy_of(layouts[layout], tmp_path / "fleet")
-    path = sorted(fleet.rglob("*.parquet"))[1]
+def damage(path):
+    """Damage the pages of a file, whose footer stays."""
     whole = bytearray(path.read_bytes())
     whole[8 : len(whole) // 2] = b"\xff" * (len(whole) // 2 - 8)
     path.write_bytes(bytes(whole))
-    result = infer_fleet(fleet, systems_file, tmp_path / "out")
-    # of months, one is missing; of systems, one
-    assert result.inferred == (5 if layout == "files" else 6)
-    summary = (tmp_path / "out" / "summary.json").read_text()
-    assert path.name in summary
 
 
-def test_a_file_with_other_columns_is_left_out_by_name(fleet, systems_file, tmp_path):
+def test_bad_files_cost_their_systems_alone(layouts, systems_file, tmp_path):
+    fleet = copy_of(layouts["files"], tmp_path / "fleet")
+    (fleet / "a2.parquet").write_bytes(bytes(range(256)) * 40)
+    damage(fleet / "a3.parquet")
+    whole = (fleet / "b1.parquet").read_bytes()
+    (fleet / "b1.parquet").write_bytes(whole[: len(whole) // 2])
     pd.DataFrame({"system_id": ["a1"], "truth": [1.0]}).to_parquet(fleet / "zz.parquet")
-    result = infer_fleet(fleet, systems_file, tmp_path / "out")
-    assert (result.inferred, result.refused) == (6, 0)
-    assert "zz.parquet has other columns" in (tmp_path / "out" / "summary.json").read_text()
+    found, refused = inferred(fleet, systems_file, tmp_path / "out")
+    assert list(found.index) == ["a1", "b2", "b3"]
+    assert kinds(refused) == dict.fromkeys(("a2", "a3", "b1"), "unreadable")
+    assert all(f"{name}.parquet" in reason for name, (_, reason) in refused.items())
+    assert "a2.parquet cannot be read" in refused["a2"][1]
+    summary = (tmp_path / "out" / "summary.json").read_text()
+    assert "a3.parquet" in summary
+    assert "zz.parquet has other columns" in summary
+
+
+def test_a_month_with_damaged_pages_is_missing_of_every_system(layouts, systems_file, tmp_path):
+    fleet = copy_of(layouts["months"], tmp_path / "fleet")
+    path = sorted(fleet.rglob("*.parquet"))[1]
+    damage(path)
+    assert infer_fleet(fleet, systems_file, tmp_path / "out").inferred == 6
+    assert path.name in (tmp_path / "out" / "summary.json").read_text()
 
 
 def test_unknown_and_absent_systems_are_refused(layouts, tmp_path):
     places = {name: place for name, place in PLACES.items() if name != "a1"}
     systems = write_systems(tmp_path / "s.csv", {**places, "nobody": (40.0, -105.0)})
     for layout in ("files", "months", "lists", "csv"):
-        out = tmp_path / f"out {layout}"
-        infer_fleet(layouts[layout], systems, out)
-        refused = refusals_of(out)
-        assert {name: kind for name, (kind, _) in refused.items()} == {
-            "a1": "unknown",
-            "nobody": "no readings",
-        }
-        assert names_of(out) == GOOD[1:]
+        found, refused = inferred(layouts[layout], systems, tmp_path / f"out {layout}")
+        assert kinds(refused) == {"a1": "unknown", "nobody": "no readings"}
+        assert list(found.index) == GOOD[1:]
 
 
 def test_systems_that_the_table_refuses_are_refused_once(layouts, tmp_path):
-    rows = [f"{n},{lat},{lon}" for n, (lat, lon) in PLACES.items() if n not in ("a1", "a2")]
-    rows += ["a1,,", "a2,40,-105", "a2,41,-105"]
-    path = tmp_path / "s.csv"
-    path.write_text("\n".join(["system_id,latitude,longitude", *rows]) + "\n")
+    path = write_systems(tmp_path / "s.csv", {n: PLACES[n] for n in GOOD if n not in ("a1", "a2")})
+    path.write_text(path.read_text() + "a1,,,\na2,40,-105,\na2,41,-105,\n")
     infer_fleet(layouts["file"], path, tmp_path / "out")
     table = pd.read_parquet(tmp_path / "out" / "refused.parquet")
     assert list(zip(table["system_id"], table["kind"], strict=True)) == [
@@ -101,128 +84,78 @@ def test_systems_that_the_table_refuses_are_refused_once(layouts, tmp_path):
     ]
 
 
-def odd_frame(readings, what):
-    """Return readings of which one system, a2, is out of the ordinary."""
-    frame = readings.copy()
-    own = np.flatnonzero(frame["system_id"] == "a2")
-    power = frame["power_kw"].to_numpy().copy()
-    if what == "switch":
-        power[own[600:1400]] /= 1000.0
-    elif what == "zeros":
-        power[own] = 0.0
-    elif what == "net":
-        power[own] -= np.random.default_rng(0).exponential(1.0, len(own))
-    elif what == "infinite":
-        power[own[100]] = np.inf
-    elif what == "register":
-        power[own] = np.cumsum(power[own])
-    elif what == "spikes":
-        power[own[[50, 500]]] = 5000.0
-    elif what == "stuck":
-        power[own[200:230]] = 0.7
-    elif what == "missing":
-        power[own[:400]] = -999.0
-    frame["power_kw"] = power
-    if what == "torn":
-        twice = frame.iloc[own[12:40]].assign(power_kw=9.0)
-        frame = pd.concat([frame, twice], ignore_index=True)
-    elif what == "off":
-        frame.loc[own[10:15], "time"] += pd.Timedelta(minutes=17)
-    elif what == "seconds":
-        frame.loc[own, "time"] += pd.to_timedelta(np.arange(len(own)) % 3, "s")
-    elif what == "timeless":
-        frame.loc[own[10:15], "time"] = pd.NaT
-    elif what == "short":
-        frame = frame.drop(index=own[60:])
-    return frame
+EVERY = slice(None)
+# What is done to the readings of a2, for a system of that name; of those refused, the kind, and
+# the words where they are not those of the reader of single files.
+REFUSED = {
+    "switch": (values(slice(600, 1400), lambda power: power / 1000.0), "meter", ""),
+    "zeros": (values(EVERY, 0.0), "meter", ""),
+    "register": (values(EVERY, np.cumsum), "meter", ""),
+    "torn": (lambda rows: pd.concat([rows, rows[12:40].assign(power_kw=9.0)]), "meter", ""),
+    "timeless": (
+        stamps(slice(10, 15), np.datetime64("NaT")),
+        "meter",
+        "has readings without a time at rows",
+    ),
+    "noise": (
+        values(EVERY, lambda power: np.random.default_rng(1).random(len(power))),
+        "too little data",
+        "do not look like PV generation",
+    ),
+    "short": (lambda rows: rows[:60], "too little data", "system short: "),
+}
+CLEANED = {
+    "spikes": values([50, 500], 5000.0),
+    "stuck": values(slice(200, 230), 0.7),
+    "missing": values(slice(400), -999.0),
+    "off": stamps(slice(10, 15), lambda time: time + np.timedelta64(17, "m")),
+    "seconds": stamps(
+        EVERY, lambda time: time + (np.arange(len(time)) % 3).astype("timedelta64[s]")
+    ),
+}
+FLAGGED = {
+    "net": (
+        values(EVERY, lambda power: power - np.random.default_rng(0).exponential(1.0, len(power))),
+        "net_meter",
+    ),
+    "unit": (values(EVERY, lambda power: power / 1000.0), "unlikely_unit"),
+}
 
 
-@pytest.mark.parametrize("what", ["switch", "zeros", "register", "torn"])
-def test_a_bad_record_is_refused_in_the_words_of_the_reader_of_single_files(
-    what, readings, systems_file, tmp_path
+def test_odd_records_are_refused_cleaned_or_flagged_as_the_reader_of_single_files_does(
+    readings, systems_file, layouts, tmp_path
 ):
-    path = tmp_path / "fleet.parquet"
-    odd_frame(readings, what).to_parquet(path, index=False)
-    infer_fleet(path, systems_file, tmp_path / "out")
-    with pytest.raises(MeterError) as caught:
-        read_meters(path)
-    assert refusals_of(tmp_path / "out") == {"a2": ("meter", str(caught.value))}
-    assert names_of(tmp_path / "out") == [name for name in GOOD if name != "a2"]
-
-
-def test_a_meter_that_looks_like_a_net_meter_is_inferred_as_one_system_is(
-    readings, systems_file, tmp_path
-):
-    path = tmp_path / "fleet.parquet"
-    odd_frame(readings, "net").to_parquet(path, index=False)
-    infer_fleet(path, systems_file, tmp_path / "out")
-    (record,) = (each for each in read_meters(path) if each.net)
-    alone = infer(record, latitude=PLACES["a2"][0], longitude=PLACES["a2"][1])
-    assert refusals_of(tmp_path / "out") == {}
-    found = estimates_of(tmp_path / "out")
-    assert [name for name in GOOD if "net_meter" in found["flags"][name]] == ["a2"]
-    assert found["household_load"].drop("a2").isna().all()
-    assert (
-        found["household_load"]["a2"]["mean_load_kw"]
-        == alone.to_row()["household_load"]["mean_load_kw"]
-    )
-
-
-def test_a_unit_that_makes_no_sense_is_flagged(readings, systems_file, tmp_path):
-    power = readings["power_kw"]
-    frame = readings.assign(power_kw=power.where(readings["system_id"] != "a2", power / 1000.0))
-    frame.to_parquet(tmp_path / "fleet.parquet", index=False)
-    infer_fleet(tmp_path / "fleet.parquet", systems_file, tmp_path / "out")
-    flags = estimates_of(tmp_path / "out")["flags"]
-    assert [name for name in GOOD if "unlikely_unit" in flags[name]] == ["a2"]
-
-
-def test_readings_without_a_time_refuse_their_system_alone(readings, systems_file, tmp_path):
-    odd_frame(readings, "timeless").to_parquet(tmp_path / "fleet.parquet", index=False)
-    infer_fleet(tmp_path / "fleet.parquet", systems_file, tmp_path / "out")
-    kind, reason = refusals_of(tmp_path / "out")["a2"]
-    assert kind == "meter"
-    assert "has readings without a time at rows" in reason
-    assert len(names_of(tmp_path / "out")) == 5
-
-
-@pytest.mark.parametrize("what", ["spikes", "stuck", "missing", "off", "seconds"])
-def test_an_unusual_record_is_cleaned_as_the_reader_of_single_files_cleans_it(
-    what, readings, systems_file, tmp_path
-):
-    odd_frame(readings, what).to_parquet(tmp_path / "fleet.parquet", index=False)
-    infer_fleet(tmp_path / "fleet.parquet", systems_file, tmp_path / "out")
-    readings.to_parquet(tmp_path / "plain.parquet", index=False)
-    infer_fleet(tmp_path / "plain.parquet", systems_file, tmp_path / "plain")
-    found, there = estimates_of(tmp_path / "out"), estimates_of(tmp_path / "plain")
-    assert refusals_of(tmp_path / "out") == {}
-    # what was left out of one record changes its estimate little, and no other at all
+    rows = readings[readings["system_id"] == "a2"].reset_index(drop=True)
+    rows["time"] = rows["time"].dt.tz_localize(None)
+    changes = {**CLEANED, **{name: change for name, (change, *_) in (REFUSED | FLAGGED).items()}}
+    odd = pd.concat([change(rows).assign(system_id=name) for name, change in changes.items()])
+    odd["time"] = odd["time"].dt.tz_localize("UTC")
+    fleet = write_files(tmp_path / "fleet", pd.concat([readings, odd], ignore_index=True))
+    places = {**PLACES, **dict.fromkeys(changes, PLACES["a2"])}
+    systems = write_systems(tmp_path / "s.csv", places)
+    found, refused = inferred(fleet, systems, tmp_path / "out")
+    assert kinds(refused) == {name: kind for name, (_, kind, _) in sorted(REFUSED.items())}
+    for name, (_, _, words) in REFUSED.items():
+        assert words in refused[name][1]
+        if not words:
+            with pytest.raises(MeterError) as caught:
+                read_meters(fleet / f"{name}.parquet")
+            assert refused[name][1] == str(caught.value)
+    assert "option `force`" in refused["noise"][1]
+    assert sorted(found.index) == sorted([*GOOD, *CLEANED, *FLAGGED])
+    there = inferred(layouts["files"], systems_file, tmp_path / "plain")[0]
+    # what was left out of a record changes its estimate little, and no other at all
     for name, within in (("surface_azimuth", 3.0), ("surface_tilt", 2.0), ("dc_capacity_kw", 0.3)):
-        np.testing.assert_allclose(found[name], there[name], atol=within)
-    others = [name for name in GOOD if name.startswith("b")]
-    pd.testing.assert_frame_equal(found.loc[others], there.loc[others])
-
-
-def test_a_system_that_is_no_generation_is_refused_with_the_remedy(
-    readings, systems_file, tmp_path
-):
-    frame = readings.copy()
-    own = (frame["system_id"] == "a2").to_numpy()
-    frame.loc[own, "power_kw"] = np.random.default_rng(1).random(own.sum(), dtype=np.float32)
-    frame.to_parquet(tmp_path / "fleet.parquet", index=False)
-    infer_fleet(tmp_path / "fleet.parquet", systems_file, tmp_path / "out")
-    refused = refusals_of(tmp_path / "out")
-    assert list(refused) == ["a2"]
-    assert "do not look like PV generation" in refused["a2"][1]
-    assert "option `force`" in refused["a2"][1]
-
-
-def test_a_short_record_is_too_little_data(readings, systems_file, tmp_path):
-    odd_frame(readings, "short").to_parquet(tmp_path / "fleet.parquet", index=False)
-    infer_fleet(tmp_path / "fleet.parquet", systems_file, tmp_path / "out")
-    kind, reason = refusals_of(tmp_path / "out")["a2"]
-    assert kind == "too little data"
-    assert reason.startswith("system a2: ")
+        np.testing.assert_allclose(found.loc[list(CLEANED), name], there[name]["a2"], atol=within)
+    assert_close(found.loc[GOOD[:3]], there.loc[GOOD[:3]])
+    pd.testing.assert_frame_equal(found.loc[GOOD[3:]], there.loc[GOOD[3:]])
+    for name, (_, flag) in FLAGGED.items():
+        assert [each for each in found.index if flag in found["flags"][each]] == [name]
+    assert found["household_load"].drop("net").isna().all()
+    (record,) = read_meters(fleet / "net.parquet")
+    alone = infer(record, latitude=PLACES["a2"][0], longitude=PLACES["a2"][1]).to_row()
+    load = found["household_load"]["net"]["mean_load_kw"]
+    assert load == alone["household_load"]["mean_load_kw"]
 
 
 def test_one_system_that_raises_is_refused_and_its_neighbours_are_not(
@@ -254,9 +187,8 @@ def test_a_fleet_without_a_clock_is_refused_before_anything_is_written(
     with pytest.raises(SourceError, match="option `timezone`"):
         infer_fleet(tmp_path / "fleet.parquet", systems_file, tmp_path / "out")
     assert not (tmp_path / "out").exists()
-    settings = {"timezone": "UTC"}
-    result = infer_fleet(tmp_path / "fleet.parquet", systems_file, tmp_path / "out", **settings)
-    assert result.inferred == 6
+    out = tmp_path / "out"
+    assert infer_fleet(tmp_path / "fleet.parquet", systems_file, out, timezone="UTC").inferred == 6
 
 
 @pytest.mark.parametrize(
@@ -273,33 +205,28 @@ def test_what_cannot_be_asked_for_is_refused(change, words, layouts, systems_fil
 
 
 def test_folders_without_readings_are_refused(systems_file, tmp_path):
-    with pytest.raises(MeterError, match="no file or folder"):
-        infer_fleet(tmp_path / "none", systems_file, tmp_path / "out")
     (tmp_path / "empty").mkdir()
-    with pytest.raises(MeterError, match="no meter files"):
-        infer_fleet(tmp_path / "empty", systems_file, tmp_path / "out")
     (tmp_path / "bad").mkdir()
     (tmp_path / "bad" / "x.parquet").write_bytes(b"no parquet")
-    with pytest.raises(MeterError, match="none of the 1 Parquet files"):
-        infer_fleet(tmp_path / "bad", systems_file, tmp_path / "out")
+    for name, words in (
+        ("none", "no file or folder"),
+        ("empty", "no meter files"),
+        ("bad", "none of the 1 Parquet files"),
+    ):
+        with pytest.raises(MeterError, match=words):
+            infer_fleet(tmp_path / name, systems_file, tmp_path / "out")
 
 
-def test_a_fleet_of_which_nobody_is_inferred_for_its_readings_has_only_unknown_rows(
+def test_a_fleet_of_which_nobody_is_inferred_has_only_unknown_rows_or_ends_with_the_reason(
     readings, systems_file, tmp_path, capsys
 ):
     write_files(tmp_path / "dark", readings.assign(power_kw=np.float32(0.0)))
     given = [tmp_path / "dark", "--systems", systems_file, "--out", tmp_path / "out"]
-    code = main(["infer", *map(str, given)])
-    assert code == 0
+    assert main(["infer", *map(str, given)]) == 0
     assert "skipped 6 systems" in capsys.readouterr().err
     assert len(refusals_of(tmp_path / "out")) == 6
-
-
-def test_a_fleet_of_which_the_table_knows_nobody_ends_with_the_reason(
-    readings, systems_file, tmp_path, capsys
-):
     write_files(tmp_path / "others", readings.assign(system_id="x" + readings["system_id"]))
-    given = [tmp_path / "others", "--systems", systems_file, "--out", tmp_path / "out"]
+    given = [tmp_path / "others", "--systems", systems_file, "--out", tmp_path / "unknown"]
     assert main(["infer", *map(str, given)]) == 2
     assert "none of 12 systems can be inferred (6 no readings, 6 unknown)" in (
         capsys.readouterr().err
@@ -311,23 +238,19 @@ def test_a_folder_of_files_is_read_file_by_file(layouts, systems_file, tmp_path)
     (fleet / "a2.csv").write_bytes(b"\x00\x01 no table at all")
     (fleet / "more").mkdir()
     (fleet / "more" / "b1.csv").write_bytes((fleet / "b1.csv").read_bytes())
-    infer_fleet(fleet, systems_file, tmp_path / "out")
-    refused = refusals_of(tmp_path / "out")
-    assert {name: kind for name, (kind, _) in refused.items()} == {
-        "a2": "unreadable",
-    }
+    found, refused = inferred(fleet, systems_file, tmp_path / "out")
+    assert kinds(refused) == {"a2": "unreadable"}
     assert "a2.csv" in refused["a2"][1]
     # the same rows once more in another folder: joined, and merged
-    assert names_of(tmp_path / "out") == ["a1", "a3", "b1", "b2", "b3"]
+    assert list(found.index) == ["a1", "a3", "b1", "b2", "b3"]
 
 
 def test_a_file_that_is_a_system_s_own_says_nothing_of_others(layouts, systems_file, tmp_path):
     fleet = copy_of(layouts["csv"], tmp_path / "fleet")
     (fleet / "a1.csv").unlink()
-    infer_fleet(fleet, systems_file, tmp_path / "before")
+    before = inferred(fleet, systems_file, tmp_path / "before")[1]
     (fleet / "a2.csv").write_text("")
-    infer_fleet(fleet, systems_file, tmp_path / "after")
-    before, after = refusals_of(tmp_path / "before"), refusals_of(tmp_path / "after")
+    after = inferred(fleet, systems_file, tmp_path / "after")[1]
     assert before["a1"] == after["a1"] == ("no readings", before["a1"][1])
     assert after["a2"][0] == "unreadable"
 
@@ -353,14 +276,14 @@ def test_systems_spread_over_months_of_csv_are_as_from_one_file(readings, system
     one = tmp_path / "one"
     one.mkdir()
     readings.to_csv(one / "all.csv", index=False)
-    infer_fleet(one, systems_file, tmp_path / "whole")
+    whole, _ = inferred(one, systems_file, tmp_path / "whole")
     fleet = tmp_path / "months"
     for month, rows in readings.groupby(readings["time"].dt.month):
         (fleet / f"{month:02}").mkdir(parents=True)
         rows.to_csv(fleet / f"{month:02}" / "meters.csv", index=False)
-    infer_fleet(fleet, systems_file, tmp_path / "parts", part_rows=1)
-    assert estimates_of(tmp_path / "parts").equals(estimates_of(tmp_path / "whole"))
-    assert len(estimates_of(tmp_path / "whole")) == 6
+    parts, _ = inferred(fleet, systems_file, tmp_path / "parts", part_rows=1)
+    assert parts.equals(whole)
+    assert len(whole) == 6
 
 
 def test_a_declared_time_zone_goes_before_that_of_the_table(readings, tmp_path):
@@ -369,8 +292,8 @@ def test_a_declared_time_zone_goes_before_that_of_the_table(readings, tmp_path):
     rows = "".join(f"{name},{lat},{lon},UTC\n" for name, (lat, lon) in PLACES.items())
     (tmp_path / "systems.csv").write_text("system_id,latitude,longitude,timezone\n" + rows)
     given = {"timezone": "UTC-07:00", "clock": "given"}
-    infer_fleet(tmp_path / "fleet.parquet", tmp_path / "systems.csv", tmp_path / "out", **given)
-    found = estimates_of(tmp_path / "out")
+    fleet, systems = tmp_path / "fleet.parquet", tmp_path / "systems.csv"
+    found, _ = inferred(fleet, systems, tmp_path / "out", **given)
     assert all(
         abs(found.loc[name, "surface_azimuth"] - azimuth) < 5.0
         for name, (azimuth, _) in PLANES.items()
@@ -386,11 +309,10 @@ def test_a_system_that_two_parts_came_upon_is_refused_and_no_other(
     rows.iloc[1000:].to_csv(fleet / "zz.csv", index=False)
     apart = "sunveil.fleet.run_plan.files_together"
     monkeypatch.setattr(apart, lambda paths, options: list(range(len(paths))))
-    infer_fleet(fleet, systems_file, tmp_path / "out", part_rows=1)
-    refused = refusals_of(tmp_path / "out")
+    found, refused = inferred(fleet, systems_file, tmp_path / "out", part_rows=1)
     assert set(refused) == {"b1"}
     assert "join its readings" in refused["b1"][1]
-    assert names_of(tmp_path / "out") == ["a1", "a2", "a3", "b2", "b3"]
+    assert list(found.index) == ["a1", "a2", "a3", "b2", "b3"]
 
 
 def test_what_is_kept_on_the_way_is_for_its_owner_alone(layouts, systems_file, tmp_path):

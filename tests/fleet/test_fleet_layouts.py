@@ -10,6 +10,7 @@ import pytest
 from fleet_folders import (
     PLACES,
     PLANES,
+    assert_close,
     contents,
     estimates_of,
     long_frame,
@@ -27,13 +28,6 @@ from sunveil.releases.fleet_releases import SystemsToRelease
 
 # One part per system, where a layout lets a part be so small.
 SMALL = {"part_rows": 1}
-
-
-def assert_close(found, there):
-    """Compare estimates whose blocks were laid out otherwise: sums come in another order."""
-    assert list(found.index) == list(there.index)
-    for name, within in (("surface_azimuth", 0.1), ("surface_tilt", 0.1), ("dc_capacity_kw", 0.02)):
-        np.testing.assert_allclose(found[name], there[name], atol=within)
 
 
 @pytest.fixture(scope="module")

@@ -66,6 +66,8 @@ def test_a_killed_worker_costs_what_it_was_working_on_and_no_more(layouts, syste
             (worker, *_) = multiprocessing.active_children()
             killed.append(worker.pid)
             os.kill(worker.pid, signal.SIGKILL)
+            # as a worker leaves that was killed while it wrote
+            (tmp_path / "out" / "estimates" / ".part-00005.parquet.0123abcd.part").touch()
 
     for name, told in (("alone", None), ("out", tell)):
         infer_fleet(

@@ -34,7 +34,7 @@ from sunveil.fleet.run_plan import run_settings
 from sunveil.fleet.systems_table import SystemTable
 from sunveil.inference.fleet_part import estimates_table
 from sunveil.meters import MeterOptions
-from sunveil.site import Losses, Mount, Plane
+from sunveil.site import Losses, Mount
 
 HEADER = "system_id,surface_azimuth,surface_tilt,dc_capacity_kw"
 FORMATS = ("json", "csv", "parquet")
@@ -92,25 +92,6 @@ def test_a_damaged_estimate_changes_no_other(tmp_path, cell, place, field, more)
     assert getattr(rows, field)[others].tolist() == [ROWS[0][field]] * 2
 
 
-def test_an_empty_cell_of_a_table_is_a_row_without_a_value(tmp_path):
-    path = tmp_path / "e.csv"
-    path.write_text("system_id,surface_azimuth,surface_tilt,dc_capacity_kw\na,180,20,5\nb,,,\n")
-    rows = read_fleet(path)
-    assert rows.system_ids == ("a", "b")
-    assert np.isnan(rows.dc_capacity_kw).tolist() == [False, True]
-
-
-def test_a_table_brings_its_public_keys(tmp_path):
-    path = tmp_path / "e.csv"
-    path.write_text(
-        "system_id,surface_azimuth,surface_tilt,dc_capacity_kw,feeder\n"
-        "a,180,20,5,F1\nb,90,35.5,7.25,F2\n"
-    )
-    rows = read_fleet(path, keys=["feeder"])
-    assert rows.keys["feeder"].tolist() == ["F1", "F2"]
-    assert rows.surface_azimuth.tolist() == [180.0, 90.0]
-
-
 @pytest.mark.parametrize(
     ("name", "text", "words"),
     [
@@ -127,12 +108,19 @@ def test_a_table_brings_its_public_keys(tmp_path):
             "the column 'system_id' between those of the estimates",
         ),
         ("e.csv", "", "cannot be read|lacks one of the columns"),
+        (
+            "e.csv",
+            f"{HEADER}\n7.000E+11,180,20,5\n",
+            r"'system_id' of .*, row 1 below the header: .* digits",
+        ),
         ("e.parquet", "no parquet", "cannot be read"),
+        ("nowhere.json", None, "there is no file"),
     ],
 )
 def test_what_cannot_be_read_is_told_in_one_sentence(tmp_path, name, text, words):
     path = tmp_path / name
-    path.write_text(text)
+    if text is not None:
+        path.write_text(text)
     with pytest.raises(SourceError, match=words):
         read_fleet(path)
 
@@ -173,44 +161,33 @@ def test_a_whole_number_of_any_length_changes_no_other_row(tmp_path, digits):
     assert found.planes.share.tolist() == [0.5, 0.5, 1.0]
 
 
-def test_a_quote_that_is_never_closed_swallows_no_other_row(tmp_path):
-    path = tmp_path / "e.csv"
-    path.write_text(f'{HEADER}\na,180,20,5\nb,190,21,"6\nc,200,22,7\nd,210,23,8\n')
-    found = read_fleet(path)
-    assert found.system_ids == ("a", "b", "c", "d")
-    np.testing.assert_array_equal(found.surface_azimuth, [180.0, 190.0, 200.0, 210.0])
-    np.testing.assert_array_equal(found.dc_capacity_kw[[0, 2, 3]], [5.0, 7.0, 8.0])
-
-
-@pytest.mark.parametrize(
-    "row", ["b,1\n90,21,6", "b,190,2\n1,6", "b,190,21,6\n5", "b,190,21,6\n5,4"]
+# A row with a line break, a quote that is never closed, or nothing; those with a public column.
+PLAIN = ("b,1\n90,21,6", "b,190,2\n1,6", "b,190,21,6\n5", "b,190,21,6\n5,4", 'b,190,21,"6', "b,,,")
+KEYED = (
+    "b,190,21,6\n5,F2",
+    "b,190,21,\n,F2",
+    "b,190,21,6\n\n5\n4,F2",
+    "b,1\n90,21,6,F2",
+    "b,\n,21,6,F2",
+    'b,\n,"21,6,F2',
 )
-def test_what_follows_a_line_break_without_quotes_names_no_system(tmp_path, row):
-    path = tmp_path / "e.csv"
-    path.write_text(f"{HEADER}\na,180,20,5\n{row}\nc,200,22,7\n")
-    found = read_fleet(path)
-    assert found.system_ids == ("a", "b", "c")
-    np.testing.assert_array_equal(found.dc_capacity_kw[[0, 2]], [5.0, 7.0])
 
 
-@pytest.mark.parametrize(
-    "row",
-    [
-        "b,190,21,6\n5,F2",
-        "b,190,21,\n,F2",
-        "b,190,21,6\n\n5\n4,F2",
-        "b,1\n90,21,6,F2",
-        "b,\n,21,6,F2",
-        'b,\n,"21,6,F2',
-    ],
-)
-def test_a_line_break_without_quotes_in_a_number_keeps_the_public_columns(tmp_path, row):
+@pytest.mark.parametrize("row", [*PLAIN, *KEYED])
+def test_a_torn_row_keeps_its_name_and_its_public_column_and_changes_no_other(tmp_path, row):
     path = tmp_path / "e.csv"
-    path.write_text(f"{HEADER},feeder\na,180,20,5,F1\n{row}\nc,200,22,7,F3\n")
-    found = read_fleet(path, keys=["feeder"])
+    keys = ["feeder"] if row in KEYED else []
+    whole = {HEADER: "feeder", "a,180,20,5": "F1", row: "", "c,200,22,7": "F3"}
+    lines = [f"{line},{key}" if keys and key else line for line, key in whole.items()]
+    path.write_text("\n".join([*lines, ""]))
+    found = read_fleet(path, keys=keys)
     assert found.system_ids == ("a", "b", "c")
-    assert found.keys["feeder"].tolist() == ["F1", "F2", "F3"]
+    assert [found.keys[key].tolist() for key in keys] == [["F1", "F2", "F3"] for _ in keys]
+    np.testing.assert_array_equal(found.surface_azimuth[[0, 2]], [180.0, 200.0])
     np.testing.assert_array_equal(found.dc_capacity_kw[[0, 2]], [5.0, 7.0])
+    if row in PLAIN[-2:]:
+        own = found.surface_azimuth[1], found.dc_capacity_kw[1]
+        np.testing.assert_array_equal(own, (190.0, 6.0) if '"' in row else (np.nan, np.nan))
 
 
 @pytest.mark.parametrize("row", ["b,19\n0,21,6", "b,190,2\n1,6", "b,190"])
@@ -310,11 +287,6 @@ def test_what_a_run_assumed_is_read_from_what_it_wrote_of_itself(tmp_path):
         read_assumptions(tmp_path)
 
 
-def test_a_missing_file_is_named(tmp_path):
-    with pytest.raises(SourceError, match="there is no file"):
-        read_fleet(tmp_path / "nowhere.json")
-
-
 @pytest.mark.parametrize(("one", "other"), [("a", "a"), (7, "7"), ("7.0", 7), (" a", "a")])
 def test_a_system_named_twice_is_refused(tmp_path, one, other):
     path = tmp_path / "e.json"
@@ -339,43 +311,37 @@ def test_estimates_name_a_system_the_same_whatever_the_type_of_its_column(tmp_pa
     assert read_fleet(tmp_path / "e.parquet").system_ids == ("7", "8")
 
 
-def test_a_system_without_a_usable_name_is_refused(tmp_path):
-    path = tmp_path / "e.csv"
-    path.write_text(f"{HEADER}\n7.000E+11,180,20,5\n")
-    with pytest.raises(SourceError, match=r"'system_id' of .*, row 1 below the header: .* digits"):
-        read_fleet(path)
-
-
 NUMBERS = [
     name
     for name, each in KINDS.items()
     if isinstance(each, (Number, OptionalNumber)) and each.digits is not None
 ]
 NEAR = Interval(1.23456, 2.34567)
+HILL = np.where((np.arange(30) >= 20) & (np.arange(30) < 24), np.float32(15.0), np.float32(0.0))
+YEARS = tuple(
+    YearEstimate(dt.date(year, 3, 1), azimuth, tilt, capacity)
+    for year, azimuth, tilt, capacity in ((2019, 181.0, 20.5, 5.1), (2020, 183.0, 21.5, 5.2))
+)
+ASSUMED = Assumptions(Losses(), 0.2, "perez-driesse", "clearsky", "default")
 
 
-def some_estimates() -> Estimates:
-    """Two systems: one of which the method saw nothing, and one of several years under a hill."""
-    numbers = {name: np.array([1.2345, 2.3456]) for name in NUMBERS}
-    first, second = (dt.date(year, 3, 1) for year in (2019, 2020))
-    years = (YearEstimate(first, 181.0, 20.5, 5.1), YearEstimate(second, 183.0, 21.5, 5.2))
-    skyline = np.zeros((2, 30), dtype=np.float32)
-    skyline[1, 20:24] = 15.0
-    return Estimates.of(
-        **numbers
+def written(path: Path, **columns: object) -> tuple[pa.Table, Estimate, Estimate]:
+    """Write two systems, the second inferred first: a bare one, and one with several years.
+
+    Returns the table and the estimates in its rows.
+    """
+    found = Estimates.of(
+        **{name: np.array([1.2345, 2.3456]) for name in NUMBERS}
         | {
             "ac_limit_kw": np.array([np.nan, 4.0]),
             "trend_percent_per_year": np.array([np.nan, -0.512]),
-            "skyline": skyline,
-            "years": objects([(), years]),
+            "skyline": np.stack([np.zeros(30, dtype=np.float32), HILL]),
+            "years": objects([(), YEARS]),
             "clock_steps": objects([(), (ClockStep(dt.date(2019, 10, 27), -60.0),)]),
             "flags": flag_bits(Flag.SEASONAL_HAZE, np.array([False, True])),
         }
+        | columns
     )
-
-
-def written(path: Path, found: Estimates) -> pa.Table:
-    """The table of two systems, the second of which was inferred first."""
     systems = SystemTable(
         pa.array(["a", "b"]), *np.zeros((3, 2)), ("UTC",), np.zeros(2, dtype=np.int32),
         *np.zeros((2, 2), dtype=bool), pa.table({"feeder": ["F1", "F2"]}), (), pa.table({}), (),
@@ -383,80 +349,55 @@ def written(path: Path, found: Estimates) -> pa.Table:
     )  # fmt: skip
     found.set(system=np.array([1, 0], dtype=np.int32))
     write_table(path, estimates_table([found], systems))
-    return pq.read_table(path)
-
-
-def test_a_fleets_table_has_the_reserved_columns_and_its_keys(tmp_path):
-    table = written(tmp_path / "e.parquet", some_estimates())
-    assert table.column_names == [*ESTIMATES, "feeder"]
-    assert table.column("feeder").to_pylist() == ["F1", "F2"]
+    table = pq.read_table(path)
+    first, second = (Estimate.from_row(row, ASSUMED) for row in table.to_pylist())
+    # every column that an estimate has of its own is there, and says the same
+    for row, estimate in zip(table.to_pylist(), (first, second), strict=True):
+        assert {name: row[name] for name in estimate.to_row()} == estimate.to_row()
+    return table, first, second
 
 
 def test_planes_and_trackers_come_back_from_a_fleets_table(tmp_path):
     """A pair and one plane, then a pair and a tracker: rounded as their own rows are."""
     pair = tuple(
-        PlaneEstimate(
-            plane.surface_azimuth,
-            NEAR,
-            plane.surface_tilt,
-            NEAR,
-            part,
-            NEAR,
-            5.12345678 * part,
-            NEAR,
-        )
-        for plane, part in ((Plane(92.12345, 31.0), 0.61234), (Plane(271.0, 30.5), 0.38766))
+        PlaneEstimate(azimuth, NEAR, tilt, NEAR, part, NEAR, 5.12345678 * part, NEAR)
+        for azimuth, tilt, part in ((92.12345, 31.0, 0.61234), (271.0, 30.5, 0.38766))
     )
     near = Interval(0.12345, 60.0)
     turned = TrackerEstimate(178.1234, near, True, 0.9, 0.38, near, 55.0, near)
-    assumed = Assumptions(Losses(), 0.2, "perez-driesse", "clearsky", "default")
-    for trackers in ((None, None), (turned, None)):
-        found = some_estimates()
-        found.set(planes=objects([(), pair]), tracker=objects(trackers))
-        table = written(tmp_path / "e.parquet", found)
-        two, other = (Estimate.from_row(row, assumed) for row in table.to_pylist())
+    path = tmp_path / "e.parquet"
+    for tracker in (None, turned):
+        _, two, other = written(path, planes=objects([(), pair]), tracker=objects([tracker, None]))
         assert [each.to_row() for each in two.planes] == [each.to_row() for each in pair]
-        if trackers[0] is None:
+        if tracker is None:
             assert [each.plane for each in other.planes] == [other.plane]
         else:
             assert other.planes == ()
             assert other.tracker is not None
             assert other.tracker.to_row() == turned.to_row()
-        for row, estimate in zip(table.to_pylist(), (two, other), strict=True):
-            assert {name: row[name] for name in estimate.to_row()} == estimate.to_row()
-        rows = read_fleet(tmp_path / "e.parquet")
+        rows = read_fleet(path)
         assert rows.planes.row.tolist() == [0, 0, 1]
         assert rows.planes.share == pytest.approx([0.612, 0.388, 1.0])
 
 
-def test_a_household_comes_back_from_a_fleets_table(tmp_path):
+def test_what_the_method_saw_comes_back_from_a_fleets_table_with_its_keys(tmp_path):
     loads = ((0.51234,) * 24, (float("nan"),) * 24, (0.7,) * 24, (0.6,) * 24)
     home = HouseholdEstimate(0.61234, 0.34567, 0.54321, loads)
-    found = some_estimates()
-    found.set(household=objects([None, home]))
-    rows = written(tmp_path / "e.parquet", found).to_pylist()
-    assumed = Assumptions(Losses(), 0.2, "perez-driesse", "clearsky", "default")
-    net, other = (Estimate.from_row(row, assumed) for row in rows)
-    assert net.household is not None
-    assert net.household.to_row() == home.to_row() == rows[0]["household_load"]
-    assert rows[0]["household_load"]["load_kw"][1] == [None] * 24
-    assert (other.household, rows[1]["household_load"]) == (None, None)
-
-
-def test_what_the_method_saw_comes_back_from_a_fleets_table(tmp_path):
-    table = written(tmp_path / "e.parquet", some_estimates())
-    assumed = Assumptions(Losses(), 0.2, "perez-driesse", "clearsky", "default")
-    hill, bare = (Estimate.from_row(row, assumed) for row in table.to_pylist())
+    table, hill, bare = written(tmp_path / "e.parquet", household=objects([None, home]))
+    assert table.column_names == [*ESTIMATES, "feeder"]
+    assert table.column("feeder").to_pylist() == ["F1", "F2"]
     assert (bare.system_id, hill.system_id) == ("b", "a")
     assert (bare.skyline, bare.years, bare.trend_percent_per_year) == ((), (), None)
     assert (bare.clear_hours, bare.haze_summer, bare.haze_winter) == (1.23, 1.2345, 1.2345)
     assert bare.quality == "good"
-    assert hill.skyline == tuple(15.0 * (20 <= sector < 24) for sector in range(30))
-    assert hill.years == tuple(some_estimates().years[1])
+    assert hill.skyline == tuple(HILL)
+    assert hill.years == YEARS
     assert hill.trend_percent_per_year == -0.51
     assert hill.clock.steps == (ClockStep(dt.date(2019, 10, 27), -60.0),)
     assert hill.dc_ac_ratio == pytest.approx(2.3456 / 4.0)
     assert (hill.flags, hill.quality) == ((Flag.SEASONAL_HAZE,), "poor")
-    # every column that an estimate has of its own is there, and says the same
-    for row, estimate in zip(table.to_pylist(), (hill, bare), strict=True):
-        assert {name: row[name] for name in estimate.to_row()} == estimate.to_row()
+    assert hill.household is not None
+    stored = [row["household_load"] for row in table.to_pylist()]
+    assert hill.household.to_row() == home.to_row() == stored[0]
+    assert stored[0]["load_kw"][1] == [None] * 24
+    assert (bare.household, stored[1]) == (None, None)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -33,6 +35,9 @@ FOUR = ("agreement", "haze_summer", "haze_winter", "heat")
 
 
 def record(folder: Path, texts: Rows) -> Rows:
+    # a kernel that this process compiles differs in last digits from the same of numba's cache
+    code = "from sunveil.inference.workers import compile_before_workers as work; work()"
+    subprocess.run([sys.executable, "-c", code], check=True)
     rows: Rows = {}
     for name, options in FLEETS.items():
         fleet = simulate(folder, name, *options)

@@ -40,37 +40,25 @@ def differing(one: Record, other: Record) -> set[object]:
     return {time for time in here.keys() | there.keys() if here.get(time) != there.get(time)}
 
 
-@settings(max_examples=60)
+@settings(max_examples=90)
 @given(
     seed=st.integers(0, 9),
-    place=st.integers(0, COUNT - 1),
-    value=ANY,
+    place=st.integers(1, COUNT - 1),
+    values=st.lists(ANY, min_size=1, max_size=50),
     unit=UNITS,
     negate=st.booleans(),
     holes=st.sets(st.integers(0, COUNT - 1), max_size=COUNT // 2),
 )
-def test_one_replaced_reading_changes_no_other(seed, place, value, unit, negate, holes):
+def test_replaced_readings_change_no_other(seed, place, values, unit, negate, holes):
     power = sunny(DAYS, seed=seed)
     power.iloc[list(holes)] = math.nan
     power.iloc[0] = 1.0  # a record without any reading is refused
     other = power.copy()
-    other.iloc[max(place, 1)] = value
+    moved = power.index[place : place + len(values)]
+    other[moved] = values[: len(moved)]
     records = [read(each, power_unit=unit, negate=negate) for each in (power, other)]
-    moved = power.index[max(place, 1)].tz_localize(None).to_pydatetime()
-    assert differing(*records) <= {moved}
+    assert differing(*records) <= set(moved.tz_localize(None).to_pydatetime())
     assert records[0].interval_minutes == records[1].interval_minutes == 15.0
-
-
-@settings(max_examples=30)
-@given(seed=st.integers(0, 9), values=st.lists(ANY, min_size=50, max_size=50))
-def test_what_becomes_of_a_reading_depends_on_it_alone(seed, values):
-    """A reading among fifty wild ones is what it is among the tame."""
-    power = sunny(DAYS, seed=seed)
-    wild = power.copy()
-    wild.iloc[50:100] = values
-    tame = read(power)
-    rest = {time for time in by_time(tame) if not 50 <= list(by_time(tame)).index(time) < 100}
-    assert not differing(tame, read(wild)) & rest
 
 
 def flows(seed: int = 0) -> pd.DataFrame:
@@ -257,13 +245,14 @@ def doubled(first: float, second: float) -> pd.Series:
 
 
 @pytest.mark.parametrize(
-    "pair", [(1.0, 2.0), (1.0, 1.0), (0.0, 0.0), (math.nan, 2.0), (1.0, math.inf)]
+    "pair", [(1234.5678, 2.0), (1.0, 1.0), (0.0, 0.0), (math.nan, 2.0), (1.0, math.inf)]
 )
 def test_a_time_that_is_there_twice_is_refused_whatever_its_readings(pair):
     """By the rules for the whole record equal readings, dark ones and blanks would pass."""
     with pytest.raises(MeterError, match="more than one row for the same time at row") as refused:
         read(doubled(*pair))
     assert "option `duplicates`" in str(refused.value)
+    assert "1234" not in str(refused.value)
 
 
 @pytest.mark.parametrize(
@@ -291,8 +280,7 @@ def test_a_time_that_is_there_twice_is_settled_alone(policy, pair, found):
 def test_a_record_without_any_reading_is_taken_as_zeros():
     for blank in (math.nan, math.inf, -9999.0):
         record = read(sunny(2) * 0.0 + blank)
-        assert len(record.times) == len(sunny(2))
-        assert not record.power_kw.any()
+        assert (len(record.times), record.power_kw.any()) == (len(sunny(2)), False)
 
 
 def test_files_are_read_with_each_reading_alone_too(tmp_path):
@@ -307,9 +295,3 @@ def test_files_are_read_with_each_reading_alone_too(tmp_path):
     (whole,) = read_meters(path, timezone="UTC", label="start")
     assert whole.cleaning is Cleaning.RECORD
     assert whole.power_kw.max() < 5.0
-
-
-def test_no_message_tells_a_reading(tmp_path):
-    power = sunny(3) * 0.0 + 1234.5678
-    path = write_csv(tmp_path / "a.csv", pd.concat([power, power.iloc[:5]]))
-    assert "1234" not in refusal(path, timezone="UTC", cleaning="each")

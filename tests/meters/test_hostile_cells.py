@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 from sunveil.errors import MeterError
 from sunveil.meters import MeterOptions, Record, iter_systems, read_meters
-from sunveil.meters.file_types import cut, iter_blocks, read_text_table
+from sunveil.meters.file_types import cut, read_text_table
 from sunveil.meters.read_files import iter_raw_systems
 
 HOURS, SYSTEMS = 3 * 24, ("a", "b", "c")
@@ -321,25 +321,6 @@ def test_a_long_first_reading_hides_no_row(tmp_path):
 def test_quotes_are_cut_as_they_are_meant():
     assert cut('a,"b,c","d ""e"""', ",") == ["a", "b,c", 'd "e"']
     assert cut('a,"b,c', ",") == ["a", '"b', "c"]
-
-
-def test_rows_stay_in_order_across_blocks(monkeypatch):
-    monkeypatch.setattr("sunveil.meters.file_types._BLOCK", 64)
-    data = b"n,v\n" + b"".join(b"%d,x\n" % each for each in range(500))
-    blocks = list(iter_blocks(io.BytesIO(data), skip=1, separator=",", width=2))
-    assert len(blocks) > 10
-    numbers = [int(each) for block in blocks for each in block.column(0, width=2).to_pylist()]
-    assert numbers == list(range(500))
-    assert [int(row) for block in blocks for row in block.rows] == list(range(1, 501))
-
-
-def test_a_torn_line_keeps_what_stands_around_its_reading():
-    data = b"a,1,x\nb,1,2,3,y\nc,1\nd,1,z,,\n"
-    (block,) = iter_blocks(io.BytesIO(data), skip=0, separator=",", width=3)
-    assert block.column(0, width=3, private=(1, 1)).to_pylist() == ["a", "b", "c", "d"]
-    assert block.column(1, width=3, private=(1, 1)).to_pylist() == ["1", None, "1", "1"]
-    # separators at the end of a line may be the reading's own: the cell is counted from the end
-    assert block.column(2, width=3, private=(1, 1)).to_pylist() == ["x", "y", None, ""]
 
 
 @pytest.mark.parametrize("encoding", ["utf-8", "utf-8-sig", "utf-16", "latin-1"])

@@ -14,7 +14,15 @@ from hypothesis import strategies as st
 from meter_makers import FACTORS, sunny, write_csv, write_table
 
 from sunveil.errors import MeterError
-from sunveil.meters import Label, MeterOptions, Record, from_pandas, iter_systems, read_meters
+from sunveil.meters import (
+    Label,
+    MeterOptions,
+    Record,
+    from_pandas,
+    iter_systems,
+    read_meters,
+    records_from_frame,
+)
 
 ZONES = (
     *("UTC", "UTC-07:00", "+05:30", "Etc/GMT+7", "America/Denver", "Europe/Berlin"),
@@ -24,6 +32,11 @@ ZONES = (
 STARTS = (
     *("2016-07-01", "2016-03-12", "2016-11-05", "2017-03-25", "2016-10-29", "2016-10-01"),
     "2017-04-01",
+)
+
+KINDS = (
+    *("naive csv", "aware csv", "naive parquet", "aware parquet", "text", "naive series"),
+    "aware series",
 )
 
 
@@ -41,7 +54,7 @@ def assert_equal(record: Record, power: pd.Series) -> None:
     np.testing.assert_allclose(record.power_kw, power.to_numpy(), rtol=1e-12)
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=90, deadline=None)
 @given(
     seed=st.integers(0, 10_000),
     minutes=st.sampled_from([5, 10, 15, 30, 60]),
@@ -50,7 +63,7 @@ def assert_equal(record: Record, power: pd.Series) -> None:
     unit=st.sampled_from(sorted(FACTORS)),
     label=st.sampled_from(list(Label)),
     zone=st.sampled_from(ZONES),
-    kind=st.sampled_from(["naive csv", "aware csv", "naive parquet", "aware parquet", "text"]),
+    kind=st.sampled_from(KINDS),
     named=st.booleans(),
 )
 def test_a_record_is_read_back_as_it_was_written(
@@ -66,6 +79,11 @@ def test_a_record_is_read_back_as_it_was_written(
         power_column=None if named else "reading",
     )
     column = f"x_{unit}" if named else "reading"
+    if "series" in kind:
+        series = (naive if "naive" in kind else written).rename(column)
+        told = {"timezone": options.timezone, "power_unit": unit, "label": label}
+        assert_equal(from_pandas(series, **told), power)
+        return
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / ("roof 7.csv" if "csv" in kind else "roof 7.parquet")
         if kind == "naive csv":
@@ -87,26 +105,6 @@ def test_a_record_is_read_back_as_it_was_written(
     assert_equal(record, power)
 
 
-@settings(max_examples=30, deadline=None)
-@given(
-    seed=st.integers(0, 10_000),
-    minutes=st.sampled_from([5, 15, 60]),
-    start=st.sampled_from(STARTS),
-    unit=st.sampled_from(sorted(FACTORS)),
-    label=st.sampled_from(list(Label)),
-    zone=st.sampled_from(ZONES),
-    aware=st.booleans(),
-)
-def test_a_pandas_series_gives_the_same_record(seed, minutes, start, unit, label, zone, aware):
-    power = sunny(3, minutes=minutes, start=start, seed=seed)
-    written = stamped(power, unit=unit, label=label, zone=zone)
-    if aware:
-        record = from_pandas(written, system_id="a", power_unit=unit, label=label)
-    else:
-        record = from_pandas(written.tz_localize(None), power_unit=unit, label=label, timezone=zone)
-    assert_equal(record, power)
-
-
 @settings(max_examples=20, deadline=None)
 @given(order=st.permutations(range(4)), seed=st.integers(0, 100))
 def test_a_long_table_is_parted_into_its_systems_in_any_order_of_rows(order, seed):
@@ -120,8 +118,7 @@ def test_a_long_table_is_parted_into_its_systems_in_any_order_of_rows(order, see
         csv, parquet = Path(folder) / "fleet.csv", Path(folder) / "fleet.parquet"
         table.to_csv(csv, index=False)
         table.to_parquet(parquet, index=False)
-        for path in (csv, parquet):
-            records = read_meters(path)
+        for records in (read_meters(csv), read_meters(parquet), records_from_frame(table)):
             assert [record.system_id for record in records] == sorted(systems)
             for record in records:
                 assert_equal(record, systems[record.system_id])
@@ -254,19 +251,13 @@ def test_accents_in_the_name_of_a_file_are_one_letter(tmp_path):
     assert read_one(tmp_path).system_id == unicodedata.normalize("NFC", "Dächer")
 
 
-def test_sub_folders_are_read_and_hidden_ones_are_not(tmp_path):
-    for half, folder in enumerate(("1", "2")):
-        (tmp_path / folder).mkdir()
-        write(tmp_path / folder, "meters.csv", LINES[12 * half : 12 * half + 12])
-    (tmp_path / ".old").mkdir()
-    write(tmp_path / ".old", "meters.csv", LINES)
-    np.testing.assert_allclose(read_one(tmp_path).power_kw, np.arange(24) / 10.0)
-
-
-def test_units_of_one_kind_are_converted(tmp_path):
-    write(tmp_path, "1.csv", LINES[:12])
+def test_sub_folders_are_read_hidden_ones_are_not_and_units_are_converted(tmp_path):
     kilo = [f"a,2024-06-01T{hour:02}:00Z,{hour / 10}" for hour in range(12, 24)]
-    write(tmp_path, "2.csv", kilo, column="power_kw")
+    for folder in ("1", "2", ".old"):
+        (tmp_path / folder).mkdir()
+    write(tmp_path / "1", "meters.csv", LINES[:12])
+    write(tmp_path / "2", "meters.csv", kilo, column="power_kw")
+    write(tmp_path / ".old", "meters.csv", LINES)
     np.testing.assert_allclose(read_one(tmp_path).power_kw, np.arange(24) / 10.0)
 
 

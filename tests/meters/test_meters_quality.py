@@ -182,18 +182,10 @@ def test_impossible_spikes_are_left_out():
     assert "row 51" in note_with(record, "spike")
 
 
-def switched(days=30, *, at=1500, factor=1000.0):
-    """Return a record whose unit changes at a reading, and the same without the change."""
-    true = sunny(days)
-    broken = true.copy()
-    broken.iloc[at:] *= factor
-    return true, broken
-
-
 @pytest.mark.parametrize("factor", [1000.0, 0.001])
 @pytest.mark.parametrize("at", [960, 1008])
 def test_a_unit_that_switches_is_refused_with_its_place(tmp_path, factor, at):
-    _, broken = switched(factor=factor, at=at)
+    broken = with_part(at, None, lambda part: part * factor)
     message = refusal(write_csv(tmp_path / "a.csv", broken), timezone="UTC")
     assert "changes its unit" in message
     assert "set option `unit_switch` to repair" in message
@@ -204,21 +196,15 @@ def test_a_unit_that_switches_is_refused_with_its_place(tmp_path, factor, at):
 
 
 @pytest.mark.parametrize("factor", [1000.0, 0.001])
-@pytest.mark.parametrize("at", [960, 1008, 2208])
-def test_a_unit_that_switches_is_repaired_to_the_longer_part(factor, at):
-    true, broken = switched(factor=factor, at=at)
+@pytest.mark.parametrize("part", [(960, None), (1008, None), (2208, None), (960, 1920)])
+def test_a_unit_that_switches_is_repaired_to_the_longer_part(factor, part):
+    true = sunny(40 if part[1] else 30)
+    broken = true.copy()
+    broken.iloc[slice(*part)] *= factor
     record = from_pandas(broken, unit_switch="repair")
-    scale = factor if at < 1440 else 1.0
+    scale = factor if part[1] is None and part[0] < 1440 else 1.0
     np.testing.assert_allclose(record.power_kw, true.to_numpy() * scale, rtol=1e-9)
     assert "factor of 1000" in note_with(record, "unit changed")
-
-
-def test_a_unit_that_switches_twice_is_repaired():
-    true = sunny(40)
-    broken = true.copy()
-    broken.iloc[960:1920] *= 1000.0
-    record = from_pandas(broken, unit_switch="repair")
-    np.testing.assert_allclose(record.power_kw, true.to_numpy(), rtol=1e-9)
 
 
 def test_a_stuck_value_is_left_out_with_its_times():
@@ -323,6 +309,7 @@ def test_a_net_meter_that_is_said_to_be_one_is_read_with_either_sign():
             np.testing.assert_array_equal(record.power_kw, net.to_numpy())
             assert record.net
     assert from_pandas(-net, net=True).power_kw.max() == net.max()
+    assert (from_pandas(-sunny(10), negate=True).power_kw == sunny(10).to_numpy()).all()
     # a release takes the sign that is declared, and no curator is contradicted
     assert (
         from_pandas(-net, net=True, cleaning="each", power_unit="kW").power_kw.min() == -net.max()
@@ -363,27 +350,6 @@ def test_a_large_night_consumption_that_hardly_changes_is_no_household():
     assert (record.power_kw[np.isin(record.times, starts_of(power)[night])] == 0.0).all()
 
 
-def test_a_stretch_with_its_sign_turned_costs_these_days_alone():
-    power = sunny(60)
-    turned = power.copy()
-    turned.iloc[20 * 96 : 40 * 96] *= -1.0
-    record = from_pandas(turned, label="start")
-    assert not record.net
-    kept = np.isin(starts_of(power), record.times)
-    assert kept[: 20 * 96].all()
-    assert kept[40 * 96 :].all()
-    assert not kept[20 * 96 : 40 * 96].any()
-    assert "rows 1921 to 3840" in note_with(record, "far below zero")
-
-
-def test_generation_that_is_never_quite_zero_is_no_household_for_a_few_turned_hours():
-    power = sunny(60) + 0.002
-    noons = (power.index.hour == 12) & (power.index.day < 15)
-    record = from_pandas(power.where(~noons, -power), label="start")
-    assert not record.net
-    assert len(record.times) == len(power) - noons.sum()
-
-
 def test_a_month_of_a_household_in_a_record_of_generation_is_left_out():
     power = sunny(120)
     month = slice(30 * 96, 60 * 96)
@@ -396,12 +362,26 @@ def test_a_month_of_a_household_in_a_record_of_generation_is_left_out():
     assert kept[month].mean() < 0.05
 
 
-def test_a_few_hours_with_their_sign_turned_cost_these_alone():
-    power = sunny(30)
+NOON = sunny(60).index
+NOON = (NOON.hour == 12) & (NOON.day < 15)
+TURNED = {
+    "a stretch of days": (sunny(60), slice(20 * 96, 40 * 96), "rows 1921 to 3840"),
+    "a few hours": (sunny(30), slice(10 * 96 + 48, 10 * 96 + 56), "rows 1009 to 1016"),
+    "noons of what is never quite zero": (sunny(60) + 0.002, NOON, "far below zero"),
+}
+
+
+@pytest.mark.parametrize("part", TURNED)
+def test_readings_with_their_sign_turned_cost_these_alone_and_are_no_household(part):
+    power, where, words = TURNED[part]
     turned = power.copy()
-    turned.iloc[10 * 96 + 48 : 10 * 96 + 56] *= -1.0
+    turned[where] *= -1.0
     record = from_pandas(turned, label="start")
-    assert len(record.times) == len(power) - 8
+    assert not record.net
+    lost = np.zeros(len(power), dtype=bool)
+    lost[where] = True
+    np.testing.assert_array_equal(np.isin(starts_of(power), record.times), ~lost)
+    assert words in note_with(record, "far below zero")
 
 
 def test_a_sign_that_is_turned_for_most_of_a_record_is_no_household_either():
@@ -438,11 +418,6 @@ def test_a_logger_that_writes_one_value_all_night_is_no_household():
     record = from_pandas(power.where(power > 0.0, -5.0), label="start")
     assert not record.net
     assert record.power_kw.min() == 0.0
-
-
-def test_generation_counted_as_negative_can_be_turned():
-    power = sunny(10)
-    assert (from_pandas(-power, negate=True).power_kw == power.to_numpy()).all()
 
 
 def test_a_few_deep_negatives_are_left_out():

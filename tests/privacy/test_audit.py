@@ -36,7 +36,7 @@ from sunveil.privacy.mechanism_audit import (
     run_audit,
 )
 from sunveil.privacy.mechanisms import Axis, Exponential, Placement
-from sunveil.privacy.two_level_window import Window, best_window
+from sunveil.privacy.two_level_window import Window
 
 SELECTORS = [PermuteAndFlip, Exponential]
 AXES = (Axis(6, 60.0, wraps=True), Axis(5, 15.0))
@@ -65,23 +65,6 @@ class Seeded(Stated):
     def draw(self, score: np.ndarray) -> int:
         law = score if self.really is None else self.really
         return int(self.rng.choice(len(law), p=law))
-
-
-@dataclass(frozen=True)
-class FactorDropped:
-    """Weighs by exp(ε level / Δ), without the 2."""
-
-    inner: type
-    epsilon: float
-
-    def guarantee(self, score: Score) -> Guarantee:
-        return self.inner(self.epsilon).guarantee(score)
-
-    def log_probabilities(self, score: Score) -> np.ndarray:
-        return self.inner(2.0 * self.epsilon).log_probabilities(score)
-
-    def probabilities(self, score: Score) -> np.ndarray:
-        return np.exp(self.log_probabilities(score))
 
 
 class CutWindow(Window):
@@ -146,14 +129,11 @@ def test_selection_holds_for_every_move_and_nearly_reaches_its_claim(
 
 
 @pytest.mark.parametrize("mechanism", SELECTORS)
-def test_a_dropped_factor_of_two_and_an_understated_sensitivity_are_caught(mechanism):
-    found = audit_exact(FactorDropped(mechanism, 1.0), neighbours())
+def test_an_understated_sensitivity_is_caught(mechanism):
+    doubled = [(score(*one.levels), score(*other.levels)) for one, other in neighbours(2)]
+    found = audit_exact(mechanism(1.0), doubled)
     assert (found.holds, found.verdict) == (False, "BROKEN")
     assert found.share > 1.5
-    doubled = [
-        (score(*first.levels), score(*second.levels)) for first, second in neighbours(sensitivity=2)
-    ]
-    assert not audit_exact(mechanism(1.0), doubled).holds
 
 
 def test_a_window_that_is_cut_at_the_ends_is_caught():
@@ -212,22 +192,6 @@ def test_findings_are_plain_json_that_says_nothing_of_the_data_even_when_the_los
 # The sampler
 
 
-@pytest.mark.parametrize(
-    ("mechanism", "given"),
-    [
-        *((kind(1.0), score(*range(12), 11, 11, 5, 5)) for kind in SELECTORS),
-        (best_window(2.0, AXES), Placement((2, 0), AXES)),
-        (DPBO(5.0, 0.1), PosteriorScore(np.linspace(-9.0, 9.0, 8), 100)),
-    ],
-    ids=["permute-and-flip", "exponential", "window", "paper"],
-)
-def test_the_real_samplers_draw_what_is_computed(mechanism, given):
-    found = audit_sampler(mechanism, given, 600, name="a name")
-    assert (found.mechanism, found.verdict) == ("a name", "holds")
-    assert found.to_dict()["holds"] is True
-    assert found.cells > 3 or isinstance(mechanism, Window)
-
-
 class TruncatedSoftmax(Exponential):
     """Draws by the cumulative sum of a softmax in half precision: rare candidates never come."""
 
@@ -247,7 +211,8 @@ def test_a_softmax_that_loses_rare_candidates_is_caught():
     rare = Exponential(1.0).probabilities(peaked)[2:].sum()
     assert 0.2 < rare < 0.9
     assert not audit_sampler(TruncatedSoftmax(1.0), peaked, 300).holds
-    assert audit_sampler(Exponential(1.0), peaked, 300).holds
+    right = audit_sampler(Exponential(1.0), peaked, 300, name="a name")
+    assert (right.mechanism, right.verdict, right.to_dict()["holds"]) == ("a name", "holds", True)
 
 
 class BiasedPick(Exponential):
@@ -422,27 +387,6 @@ def test_the_conversion_is_never_below_the_true_delta_of_the_continuous_gaussian
     assert true <= delta
     # and not by orders of magnitude, but where ε is 0 already
     assert epsilon == 0.0 or true > 0.02 * delta
-
-
-def test_the_delta_of_wide_noise_is_that_of_the_continuous_gaussian():
-    mechanism, epsilon = DiscreteGaussian(0.1), 1.5
-    apart = math.sqrt(0.2)
-    exact = norm.cdf(apart / 2 - epsilon / apart) - math.exp(epsilon) * norm.cdf(
-        -apart / 2 - epsilon / apart
-    )
-    for cells, move in ((1, 300), (2, 60)):
-        found = gaussian_delta(mechanism, cells, move, epsilon)
-        assert found == pytest.approx(exact, rel=1e-2)
-
-
-@pytest.mark.parametrize(
-    "mechanism", [DiscreteGaussian(0.5), DiscreteGaussian(0.01), DiscreteLaplace(1.0)], ids=str
-)
-def test_the_samplers_of_noise_draw_their_law(mechanism):
-    found = drawn(mechanism, 1500)
-    assert found.holds
-    assert found.cells > 3
-    assert found.unit == "a system's whole record"
 
 
 def test_draws_that_are_a_fifth_too_narrow_are_caught():

@@ -231,12 +231,6 @@ def test_half_a_million_candidates_are_drawn_from(kind):
     assert kind(1e-4).probabilities(made(levels)).sum() == pytest.approx(1.0, abs=1e-9)
 
 
-@BOTH
-def test_a_single_candidate_is_drawn_for_certain(kind):
-    assert kind(0.1).draw(made([7])) == 0
-    assert kind(0.1).probabilities(made([7])).tolist() == pytest.approx([1.0], rel=1e-15)
-
-
 def test_the_guarantee_is_of_the_worst_case_and_for_the_units_of_the_score():
     score = Score(np.array([1, 2]), 8, Days(2), "another page")
     for kind, page in ((Exponential, "exponential"), (PermuteAndFlip, "permute-and-flip")):

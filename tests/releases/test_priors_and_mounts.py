@@ -24,7 +24,7 @@ from sunveil.releases.prior_and_votes import (
 )
 from sunveil.releases.release import draw_release, release
 from sunveil.releases.score_kernels import Capacities
-from sunveil.releases.scores import placement, reading_score, unit_score
+from sunveil.releases.scores import placement, unit_score
 from sunveil.site import TimeGrid
 from sunveil.weather import Weather
 
@@ -89,18 +89,6 @@ def test_a_mechanism_takes_offsets_for_a_prior(frame, record):
     wanted = chances[1] * np.exp(prior)[:, np.newaxis]
     ratio = np.log(chances[0] / (wanted / wanted.sum()))
     assert np.abs(ratio).max() <= 2.0 * 0.5 * epsilon / 2.0 + 1e-6
-
-
-def test_the_offset_is_the_same_for_every_record_and_moves_no_sensitivity(frame, record, changed):
-    settled = frame.resolved(Readings(3), 0.2)
-    empty = changed(dict.fromkeys(range(len(record.power_kw)), 0.0))
-    for each in (record, empty):
-        score, count = unit_score(settled, each, Readings(3)), reading_score(settled, each, 3)
-        added = (score.levels - count.levels).reshape(frame.shape)
-        np.testing.assert_array_equal(
-            added, np.broadcast_to(settled.offsets()[:, None], added.shape)
-        )
-        assert score.sensitivity == count.sensitivity == 3
 
 
 def test_whole_records_and_a_prior_that_is_switched_off_have_no_offset(frame):
@@ -252,26 +240,6 @@ def test_pairs_and_trackers_stand_behind_by_the_margin(mounted, unit, behind):
     assert not offsets[:singles].any()
     assert set(offsets[singles:]) == {-behind}
     assert not own.of_singles().offsets().any()
-
-
-def test_neighbours_move_levels_of_pairs_and_trackers_by_no_more_than_the_sensitivity(
-    mounted, ridge
-):
-    """Readings that one mount of every kind explains, one and ten of them replaced."""
-    rng = np.random.default_rng(5)
-    own = mounted.resolved(Readings(1), 1.0)
-    ours = unit_score(own, ridge, Readings(1)).levels
-    singles, pairs, _ = mounted.mounts.sizes
-    moved = np.zeros(len(mounted.mounts), dtype=np.int64)
-    for count in (1, 10):
-        for _ in range(5):
-            power = ridge.power_kw.copy()
-            power[rng.choice(len(power), count, replace=False)] = rng.uniform(0.0, 6.0)
-            theirs = unit_score(own, replace(ridge, power_kw=power), Readings(1)).levels
-            apart = np.abs(ours - theirs).reshape(own.shape).max(axis=(0, 2))
-            assert apart.max() <= count
-            moved = np.maximum(moved, apart)
-    assert all(part.max() >= 1 for part in np.split(moved, [singles, singles + pairs]))
 
 
 @pytest.mark.parametrize(

@@ -51,18 +51,6 @@ def test_a_time_grid_is_whole_solar_days_that_hold_every_stamp(start, minutes, p
     assert seen[-1] - seen[0] + 1 <= grid.days <= seen[-1] - seen[0] + 2
 
 
-def test_a_frame_does_not_depend_on_any_reading_nor_on_which_intervals_have_one(
-    frame, record, changed, weather, choices
-):
-    rng = np.random.default_rng(1)
-    wild = np.zeros(len(record.power_kw)), rng.uniform(0.0, 1e6, len(record.power_kw))
-    others = [replace(record, power_kw=power) for power in (*wild, record.power_kw[::-1].copy())]
-    kept = rng.random(60 * 24) < 0.2
-    kept[[0, -1]] = True
-    for each in (*others, changed(keep=kept)):
-        assert frame_of(each, weather, choices).fingerprint() == frame.fingerprint()
-
-
 def test_the_fingerprint_changes_with_every_public_input(frame, record, weather):
     choices, later = frame.choices, record.times + np.timedelta64(5, "m")
     others = [
@@ -152,17 +140,6 @@ def test_missing_readings_agree_with_nothing(frame, changed):
     assert len(frame) == math.prod(frame.shape)
 
 
-def test_a_record_cleaned_as_a_whole_is_refused(power, weather, choices, frame):
-    cleaned = from_pandas(power, label="start", cleaning="record")
-    for use in (
-        lambda: frame_of(cleaned, weather, choices),
-        lambda: frame.readings(cleaned),
-        lambda: prepared(cleaned),
-    ):
-        with pytest.raises(MeterError, match="rules that look at the whole record"):
-            use()
-
-
 def test_short_intervals_are_averaged_to_a_quarter_of_an_hour():
     index = pd.date_range("2019-06-01", periods=24 * 12, freq="5min", tz="UTC")
     values = np.random.default_rng(3).uniform(0.0, 5.0, len(index))
@@ -214,31 +191,11 @@ def test_times_without_daylight_or_weather_is_refused(weather, choices):
             make_frame(weather, grid, choices)
 
 
-def test_clocks_are_one_more_dimension(record, weather, choices):
-    """Stamps that run an hour ahead agree most with the clock that says so."""
-    wide = replace(choices, clocks=(-60.0, 0.0, 60.0))
-    frame = frame_of(record, weather, wide)
-    assert frame.shape[0] == 3
-    assert len(frame) == 3 * len(frame_of(record, weather, choices))
-    fast = replace(record, times=record.times + np.timedelta64(1, "h"), rows_span=None)
-    for readings, clock in ((record, 1), (fast, 2)):
-        levels = reading_score(frame_of(readings, weather, wide), readings).levels
-        best = np.unravel_index(int(levels.argmax()), frame.shape)
-        assert best[0] == clock
-
-
 def test_the_declared_clock_alone_scores_as_it_does_among_others(frame, record, weather):
     wide = frame_of(record, weather, replace(frame.choices, clocks=(30.0, 0.0)))
     levels = reading_score(wide, record).levels.reshape(wide.shape)
     np.testing.assert_array_equal(levels[1].ravel(), reading_score(frame, record).levels)
     assert (levels[0] != levels[1]).any()
-
-
-def test_a_frame_without_choices_takes_the_defaults(record, weather):
-    short = time_grid_of(record, longitude=-105.0)
-    frame = make_frame(weather, replace(short, count=24))
-    assert frame.choices == Choices()
-    assert len(frame) >= 200_000
 
 
 def test_candidates_lose_what_running_systems_lose(frame, record, weather):

@@ -17,7 +17,6 @@ from sunveil.fleet.blocks import record_span
 from sunveil.meters import Record, from_pandas
 from sunveil.meters.record import prepared
 from sunveil.privacy import ConditionalGuarantee, Days, Guarantee, Readings, System
-from sunveil.privacy.mechanisms import Axis
 from sunveil.privacy.two_level_window import best_window
 from sunveil.releases import Choices, Release
 from sunveil.releases.candidate_frame import frame_of
@@ -115,17 +114,6 @@ def test_the_expected_errors_are_small_at_the_epsilon_hoped_for(
     assert means[2] < capacity
     other = release_laws(frame, record, *truth, **asked, exponential=True)[0].means
     assert means[0] <= other[0]
-
-
-@pytest.mark.parametrize("epsilon", [1.0, 4.0, 8.0])
-def test_a_whole_record_is_never_released_better_than_any_mechanism_could(record, frame, epsilon):
-    """On the circle of azimuths 180 / (1 + e^(ε/2)), on average over where the truth may be."""
-    azimuth = frame.choices.axes()[0]
-    window = best_window(epsilon, frame.choices.axes())
-    optimum = 180.0 / (1.0 + math.exp(epsilon / 2.0))
-    assert window.expected_errors()[0] >= optimum
-    assert best_window(epsilon, (azimuth,)).expected_errors()[0] >= optimum
-    assert azimuth == Axis(72, 5.0, wraps=True)
 
 
 def test_a_series_is_read_with_each_reading_cleaned_alone(power, weather, choices):

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from functools import cache
 
 from reproduction.experiment import Experiment, run_experiment
@@ -17,9 +16,3 @@ def small_experiment() -> Experiment:
     """Return the simulated system, searched on a grid of ten degrees."""
     grid = plane_grid(10.0, 10.0, highest_tilt=80.0)
     return run_experiment(simulated_subject(), grid=grid, steps=(SHORT, LONG))
-
-
-def private_experiment() -> Experiment:
-    """Return the same as if it were somebody's, with no plane reported."""
-    experiment = small_experiment()
-    return replace(experiment, subject=replace(experiment.subject, reported=None, private=True))

@@ -52,10 +52,10 @@ class Page(HTMLParser):
         return [attributes for name, attributes in self.tags if name == tag]
 
 
-def artefact(name: str, width: float = 4.0) -> Artefact:
+def artefact(name: str, width: float = 4.0, **data: object) -> Artefact:
     figure = loose_figure(width, 2.5)
     figure.subplots().plot([0.0, 1.0], [1.0, 0.0])
-    return Artefact(name, f"Title of {name}", f"Words of {name}.", figure, {})
+    return Artefact(name, f"Title of {name}", f"Words of {name}.", figure, data)
 
 
 def guarantee(draws: int) -> ConditionalGuarantee:
@@ -146,39 +146,35 @@ def test_what_comes_from_a_file_cannot_inject_markup_and_makes_a_page_private(pa
     assert Page(render(private=True)).text.count("Private to the curator") == 2
 
 
-def artefact_files(**data: object) -> Artefact:
-    figure = loose_figure(3.0, 2.0)
-    figure.subplots().plot([0.0, 1.0], [1.0, 0.0])
-    return Artefact("line", "A line", "It falls.", figure, {"y": [1.0, 0.0], **data})
-
-
 def test_an_artefact_becomes_two_pictures_and_its_numbers_the_same_bytes_each_time(tmp_path):
     (tmp_path / "again").mkdir()
-    paths = write_artefact(tmp_path, artefact_files(unit="W/m²"))
-    again = write_artefact(tmp_path / "again", artefact_files(unit="W/m²"))
+    paths, again = (
+        write_artefact(folder, artefact("line", 3.0, y=[1.0, 0.0], unit="W/m²"))
+        for folder in (tmp_path, tmp_path / "again")
+    )
     assert [path.read_bytes() for path in paths] == [path.read_bytes() for path in again]
     assert [path.name for path in paths] == ["line.png", "line.svg", "line.json"]
     png, svg, numbers = (path.read_bytes() for path in paths)
     assert png.startswith(b"\x89PNG")
     assert int.from_bytes(png[16:20], "big") == 450  # 3 inches at 150 dots each
     assert ET.fromstring(svg).tag.endswith("svg")
-    told = {"name": "line", "title": "A line", "words": "It falls."}
+    told = {"name": "line", "title": "Title of line", "words": "Words of line."}
     assert json.loads(numbers) == told | {"data": {"y": [1.0, 0.0], "unit": "W/m²"}}
 
 
 def test_numbers_that_json_does_not_know_leave_no_file_at_all(tmp_path):
     with pytest.raises(ValueError, match="JSON"):
-        write_artefact(tmp_path, artefact_files(bad=float("nan")))
+        write_artefact(tmp_path, artefact("line", bad=float("nan")))
     assert not list(tmp_path.iterdir())
 
 
 def test_files_of_private_readings_are_for_their_owner_only(tmp_path):
-    for path in write_artefact(tmp_path, artefact_files(), private=True):
+    for path in write_artefact(tmp_path, artefact("line"), private=True):
         assert stat.S_IMODE(path.stat().st_mode) == 0o600
 
 
 def test_a_file_that_cannot_be_written_is_said_in_one_sentence(tmp_path):
     (tmp_path / "line.svg").mkdir()
     with pytest.raises(SunveilError, match=r"line\.svg cannot be written"):
-        write_artefact(tmp_path, artefact_files())
+        write_artefact(tmp_path, artefact("line"))
     assert sorted(path.name for path in tmp_path.iterdir()) == ["line.png", "line.svg"]

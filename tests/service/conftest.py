@@ -82,6 +82,12 @@ def shared(start: Callable[..., Running]) -> Running:
     return found
 
 
+@pytest.fixture(params=["sqlite", "postgresql"])
+def where(request: pytest.FixtureRequest) -> str:
+    """Return what names each kind of database: nothing, or an empty one of PostgreSQL."""
+    return "" if request.param == "sqlite" else str(request.getfixturevalue("database"))
+
+
 @pytest.fixture
 def served(serve: Callable[..., Running]) -> Running:
     """Return a service with a dataset, of its own."""

@@ -9,9 +9,9 @@ import sys
 from pathlib import Path
 from typing import Any
 
-import duckdb
 import httpx
 import numpy as np
+import pandas as pd
 import pyarrow as pa
 import pyarrow.parquet as pq
 from service_makers import Running, csrf, post, wait_for
@@ -106,26 +106,17 @@ def write_rows(path: Path, rows: list[dict[str, object]]) -> None:
 def write_fleet(folder: Path, systems: int = 6, *, days: int = 70, seed: int = 3) -> None:
     """Write readings of a simulated fleet as Parquet in long form, and its table of systems."""
     folder.mkdir(parents=True, exist_ok=True)
-    with duckdb.connect() as database:
-        database.execute(
-            "CREATE TABLE readings (system_id VARCHAR, time TIMESTAMPTZ, power_kw DOUBLE)"
+    readings, lines = [], ["system_id,latitude,longitude,altitude,feeder,billed,since,band"]
+    for number, (truth, power, _) in enumerate(simulate_fleet(systems, seed=seed, sky_minutes=15)):
+        part = power.iloc[2880 : 2880 + 24 * days]
+        frame = part.rename("power_kw").rename_axis("time").reset_index()
+        readings.append(frame.assign(system_id=f"h{number}"))
+        site = truth.site
+        lines.append(
+            f"h{number},{site.latitude},{site.longitude},{site.altitude},F{number % 2},"
+            + ("true,2024-01-31,1.50", "false,2023-12-01,0.5")[number % 2]
         )
-        database.execute("SET TimeZone = 'UTC'")
-        lines = ["system_id,latitude,longitude,altitude,feeder,billed,since,band"]
-        for number, (truth, power, _) in enumerate(
-            simulate_fleet(systems, seed=seed, sky_minutes=15)
-        ):
-            part = power.iloc[2880 : 2880 + 24 * days]
-            frame = part.rename("power_kw").rename_axis("time").reset_index()
-            frame.insert(0, "system_id", f"h{number}")
-            database.register("frame", frame)
-            database.execute("INSERT INTO readings SELECT system_id, time, power_kw FROM frame")
-            site = truth.site
-            lines.append(
-                f"h{number},{site.latitude},{site.longitude},{site.altitude},F{number % 2},"
-                + ("true,2024-01-31,1.50", "false,2023-12-01,0.5")[number % 2]
-            )
-        database.execute(f"COPY readings TO '{folder / 'readings.parquet'}' (FORMAT parquet)")
+    pd.concat(readings).to_parquet(folder / "readings.parquet", index=False)
     (folder / "systems.csv").write_text("\n".join(lines) + "\n")
 
 

@@ -14,7 +14,7 @@ from pathlib import Path
 import opendp.prelude  # noqa: F401
 from service_makers import ANSWER_SECONDS, quick_settings
 
-from sunveil.service import question_data, release_files  # noqa: F401
+from sunveil.service import question_data  # noqa: F401
 from sunveil.service.app import bind, create_app, serve_on
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import re
 import secrets
+import signal
 import socket
 import subprocess
 import sys
@@ -244,13 +245,17 @@ def held_draw(patch: Any, after: Callable[[], object] = lambda: None) -> Iterato
     yield held
 
 
+def free_port() -> int:
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        return free.getsockname()[1]
+
+
 class KillableService:
     """Services in processes of their own over one folder, which can be killed."""
 
     def __init__(self, folder: Path, *, pad: float = PAD) -> None:
-        with socket.socket() as free:
-            free.bind(("127.0.0.1", 0))
-            port = free.getsockname()[1]
+        port = free_port()
         self.base = f"http://127.0.0.1:{port}"
         script = Path(__file__).with_name("killable_service.py")
         self._process = subprocess.Popen(
@@ -287,6 +292,24 @@ class KillableService:
         self._process.stdin.write(f"{word}\n")
         self._process.stdin.flush()
         assert self._process.stdout.readline() == "done\n"
+
+
+@contextmanager
+def serving(*options: Any, stderr: int = subprocess.PIPE, last: int = signal.SIGKILL):
+    """Run the command, and yield its process; end it by a signal."""
+    command = [sys.executable, "-u", "-m", "sunveil", "serve", "--port", "0", *map(str, options)]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=stderr, text=True) as process:
+        try:
+            yield process
+        finally:
+            process.send_signal(last)
+            process.stdout.read()
+
+
+def links(process: subprocess.Popen[str], count: int) -> tuple[dict[str, str], list[str]]:
+    """Return the links in the first lines that the command says, and the lines."""
+    said = [process.stdout.readline() for _ in range(count)]
+    return dict(re.findall(r"(\w+): (http\S+)", "".join(said))), said
 
 
 class Load:

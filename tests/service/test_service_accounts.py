@@ -4,6 +4,7 @@ import logging
 import re
 import time
 
+import psycopg
 import pytest
 from service_makers import (
     PASSWORD,
@@ -36,9 +37,16 @@ pytestmark = pytest.mark.usefixtures("quick_hashes")
 NEW = "another sentence with many odd words"
 
 
-@pytest.fixture(scope="module")
-def running(start):
-    found = start()
+@pytest.fixture(scope="module", params=["sqlite", "postgresql"])
+def running(start, request):
+    where = ""
+    if request.param == "postgresql":
+        where = f"{request.getfixturevalue('server')}/accounts"
+        with psycopg.connect(
+            where.replace("/accounts", "/postgres"), autocommit=True
+        ) as connection:
+            connection.execute("CREATE DATABASE accounts")
+    found = start(database=where)
     add_dataset(found.service, epsilon=50.0, shares={"ann": 5.0})
     new_curator(found.service, "always there")
     return found
@@ -63,9 +71,6 @@ def account_id(running, name):
         return accounts.account_named(connection, name).id
 
 
-# -- roles
-
-
 def test_an_auditor_reads_the_ledger_and_nothing_else(running):
     add(running, "audrey", "auditor")
     page = log_in(running, "audrey")
@@ -86,18 +91,15 @@ def test_an_auditor_reads_the_ledger_and_nothing_else(running):
     assert refused.status_code == 403
 
 
-def test_an_analysts_account_asks_under_its_name_in_the_ledger(running):
+def test_the_ledger_says_which_account_and_which_token_it_was(running):
     add(running, "ann at work", "analyst", analyst="ann")
-    page = log_in(running, "ann at work", side="analyst")
-    assert page.answer.headers["location"] == "/analyst"
-    assert "Roofs" in page.get("/analyst").text
-    assert page.get("/curator").status_code == 403
-    assert ask_confirmed(page, "/analyst/datasets/roofs/ask/totals", epsilon="0.25") == 303
+    at_work = log_in(running, "ann at work", side="analyst")
+    assert at_work.answer.headers["location"] == "/analyst"
+    assert "Roofs" in at_work.get("/analyst").text
+    assert at_work.get("/curator").status_code == 403
+    assert ask_confirmed(at_work, "/analyst/datasets/roofs/ask/totals", epsilon="0.25") == 303
     charge = [each for each in running.service.ledger.entries("roofs") if each.kind == "charge"][-1]
     assert (charge.facts()["analyst"], actor_of(charge.facts())) == ("ann", "ann at work")
-
-
-def test_the_ledger_says_which_curator_and_which_token_it_was(running):
     page = running.curator("carl")
     fields = {"analyst": "ann", "share": "6"}
     post(page, "/curator/datasets/roofs/share", page="/curator/datasets/roofs/analysts", **fields)
@@ -114,9 +116,6 @@ def test_the_ledger_says_which_curator_and_which_token_it_was(running):
     assert rows[0].endswith(",digest,account")
     assert rows[-3].endswith(",carl")
     assert running.service.ledger.verify("roofs").holds
-
-
-# -- accounts, by curators
 
 
 def test_a_curator_makes_an_account_whose_holder_sets_the_password(running):
@@ -190,9 +189,6 @@ def test_another_role_ends_sessions_and_nobody_changes_their_own(running):
     assert unknown.status_code == 400
 
 
-# -- your account
-
-
 def test_a_new_password_needs_the_old_one_and_ends_all_other_sessions(running):
     add(running, "petra", "curator")
     here, there = log_in(running, "petra"), log_in(running, "petra")
@@ -208,9 +204,6 @@ def test_a_new_password_needs_the_old_one_and_ends_all_other_sessions(running):
     assert there.get("/curator").status_code == 303
     assert log_in(running, "petra").answer.status_code == 403
     assert log_in(running, "petra", NEW).answer.status_code == 303
-
-
-# -- tokens
 
 
 def test_an_analyst_issues_and_revokes_tokens_up_to_the_accounts_scope(running):
@@ -270,12 +263,6 @@ def test_a_token_expires_also_in_memory_with_the_sessions_it_opened(running, mon
     assert page.get("/analyst").status_code == 303
     refused = post(running.client(), "/analyst/login", token=token.text)
     assert "This token expired on" in refused.text
-
-
-# -- lists of sessions
-
-
-# -- the audit log
 
 
 def test_sign_ins_and_changes_are_in_the_audit_log_without_secrets(running, caplog):
@@ -362,8 +349,8 @@ def test_browsers_are_called_by_their_names():
     assert {agent: browser_name(agent) for agent in BROWSERS} == BROWSERS
 
 
-def test_the_last_curator_with_a_password_stays(serve):
-    alone = serve()
+def test_the_last_curator_with_a_password_stays(serve, where):
+    alone = serve(database=where)
     new_curator(alone.service, "cora")
     with alone.service.store.changing() as connection:
         invited = accounts.add_account(connection, "invited", role="curator")

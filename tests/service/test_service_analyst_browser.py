@@ -137,22 +137,6 @@ def download(page: Page, name: str) -> bytes:
     return Path(found.value.path()).read_bytes()
 
 
-def test_a_confirmation_that_is_sent_twice_is_charged_once(page: Page, served: Running) -> None:
-    page.get_by_role("link", name="Roofs").click()
-    page.get_by_role("link", name="Cost and errors").click()  # of the question that is suggested
-    form = page.evaluate(
-        "() => Object.fromEntries(new FormData(document.getElementById('confirm')))"
-    )
-    path = page.url.partition("/confirm")[0]
-    page.get_by_role("button", name=re.compile("^Spend ")).dblclick()
-    expect(page.get_by_role("status")).to_contain_text("This is a new answer")
-    spent = served.service.ledger.dataset("roofs").spent
-    assert page.request.post(path, form=form).ok
-    page.reload()
-    assert served.service.ledger.dataset("roofs").spent == spent > 0.0
-    assert served.service.ledger.verify("roofs").charges == 1
-
-
 def test_without_scripts_the_same_can_be_asked_and_read(browser: Browser, served: Running) -> None:
     context = browser.new_context(java_script_enabled=False)
     page = context.new_page()
@@ -170,27 +154,6 @@ def test_without_scripts_the_same_can_be_asked_and_read(browser: Browser, served
 
 
 HOSTILE = ["<b>F1</b><br><a href='https://x.test'>x</a>", "=HYPERLINK(1)&lt;", "%{x}"]
-
-
-def test_an_answer_that_is_only_noise_needs_a_tick_and_its_button_is_not_primary(
-    page: Page, served: Running
-) -> None:
-    tables = "tables=sectors&tables=totals&tables=quantiles"
-    page.goto(f"{served.base}/analyst/datasets/roofs/ask/fleet-table/confirm?epsilon=0.05&{tables}")
-    parts = page.get_by_role("list", name="Verdicts").get_by_role("listitem")
-    names = ("Direction", "Total capacity", "Percentiles of capacity", "Percentiles of tilt")
-    said = [re.compile(f"(useful|rough|only noise)\\s+{name}") for name in names]
-    expect(parts).to_have_text(said)
-    button = page.locator("#spend")
-    expect(button).to_have_class("second")
-    check_everywhere(page)
-    button.click()
-    page.wait_for_timeout(300)
-    assert served.service.ledger.dataset("roofs").spent == 0.0
-    page.get_by_label("Ask although").check()
-    button.click()
-    expect(page.get_by_role("status")).to_contain_text("This is a new answer")
-    assert served.service.ledger.dataset("roofs").spent == 0.05
 
 
 def published(served: Running, dataset: str = "roofs", **question: object) -> dict[str, Any]:

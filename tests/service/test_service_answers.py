@@ -20,7 +20,7 @@ from sunveil.publication.published_tables import RULES, ErrorVerdict, rule_of, v
 from sunveil.publish import fleet_tables
 from sunveil.service import questions
 from sunveil.service.analyst.asking import ABOUT, TABLE_WORDS
-from sunveil.service.analyst.figures import NOISE_LEGEND, figures_of
+from sunveil.service.figures import NOISE_LEGEND, figures_of
 from sunveil.service.page_rendering import figure_json
 from sunveil.service.question_advice import first_epsilon
 from sunveil.service.question_data import Data
@@ -207,6 +207,11 @@ def test_an_answer_that_is_only_noise_is_not_asked_without_a_tick(served):
     page, path = served.analyst(), "/analyst/datasets/roofs/ask/totals"
     form = confirmation(page, "epsilon=0.01")
     assert form["noise"] == "yes"
+    asked = "epsilon=0.05&tables=sectors&tables=totals&tables=quantiles"
+    text = page.get(f"/analyst/datasets/roofs/ask/fleet-table/confirm?{asked}").text
+    parts = ["Direction", "Total capacity", "Percentiles of capacity", "Percentiles of tilt"]
+    assert re.findall(r">(?:useful|rough|only noise)</span> ([^<]+)</li>", text)[:4] == parts
+    assert 'id="spend" class="second"' in text
     for changes in ({"noise": ""}, {"noise": "no"}):
         answer = page.post(path, data={**form, **changes})
         assert answer.status_code == 422
@@ -398,8 +403,12 @@ def test_verdicts_follow_their_rules_and_the_worst_counts():
     assert worst([ErrorVerdict.USEFUL, None, ErrorVerdict.ROUGH]) is ErrorVerdict.ROUGH
     assert worst([None]) is None
     # what comes at no cost does not count
-    free = questions.ExpectedError("sectors", "systems", 99.0, "systems", "", cost=0.0, of=1.0)
-    paid = questions.ExpectedError("counts", "systems", 0.1, "systems", "", cost=1.0, of=1.0)
+    free = questions.ExpectedError(
+        "sectors", "systems", 99.0, "systems", "", cost=0.0, compared_with=1.0
+    )
+    paid = questions.ExpectedError(
+        "counts", "systems", 0.1, "systems", "", cost=1.0, compared_with=1.0
+    )
     assert questions.QuestionPlan(1.0, False, (free, paid)).verdict is ErrorVerdict.USEFUL
 
 
@@ -408,10 +417,10 @@ def test_a_plan_judges_cells_by_their_average_and_states_what_a_limit_cuts_off(p
         kind="fleet-table", epsilon=0.15, tables=["sectors"], sectors=4
     )
     (found,) = plan(planned, whole).expected
-    assert (found.of, found.verdict) == (75.0, ErrorVerdict.USEFUL)
+    assert (found.compared_with, found.verdict) == (75.0, ErrorVerdict.USEFUL)
     divided = whole.model_copy(update={"group_by": "feeder", "sectors": 16})
     (found,) = plan(planned, divided).expected
-    assert (found.of, found.verdict) == (300 / 3 / 16, ErrorVerdict.NOISE)
+    assert (found.compared_with, found.verdict) == (300 / 3 / 16, ErrorVerdict.NOISE)
     totals = plan(planned, questions.TotalsQuestion(kind="totals", epsilon=0.5))
     errors = {each.value: each.error for each in totals.expected}
     assert 0.0 < errors["cut_kw"] < errors["total_kw"]

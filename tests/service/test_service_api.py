@@ -347,18 +347,6 @@ def test_a_draw_that_always_fails_is_tried_once_by_recovery_and_once_more_by_who
     assert served.service.ledger.dataset("roofs").spent == 0.5
 
 
-def test_a_plan_tells_verdicts_and_advice_that_can_be_planned(served):
-    plan = served.api().post(PLAN, json={"kind": "fleet-table", "epsilon": 0.5}).json()
-    assert plan["verdict"] == "only noise"
-    counts = plan["expected"][0]
-    assert counts["compared_with"] == pytest.approx(SYSTEMS / (8 * 6 * 6))
-    for advice in plan["advice"]:
-        again = served.api().post(PLAN, json=advice["question"]).json()
-        assert again["verdict"] == advice["verdict"]
-    found = served.api().get("/datasets/roofs/suggestions").json()["suggestions"]
-    assert [each["question"]["kind"] for each in found] == ["fleet-table", "totals", "quantiles"]
-
-
 def test_a_key_stands_for_one_question_of_one_analyst_and_is_charged_once(served):
     served.service.ledger.set_share("roofs", "bob", 1.0)
     api, bob, mine = served.api(), served.api("bob"), key()

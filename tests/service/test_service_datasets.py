@@ -32,13 +32,13 @@ from service_makers import Running, csrf, key, new_token, post, wait_for
 
 from sunveil.cli import cli
 from sunveil.estimates.read_write import RUN
-from sunveil.meters import MeterOptions
+from sunveil.meters import MeterOptions, iter_systems
 from sunveil.service.background_jobs import JobState
 from sunveil.service.curator import inference
-from sunveil.service.curator.datasets import public_groups
+from sunveil.service.curator.datasets import DatasetForm, described, public_groups
 from sunveil.service.settings import MEGABYTE, ReadingLimits
 from sunveil.service.store.datasets import READING_FIELDS, Served, add_served
-from sunveil.service.upload_checks import meter_options, preview
+from sunveil.service.upload_checks import look_at_named, meter_options, options_from, preview
 
 
 @pytest.fixture(scope="module")
@@ -445,3 +445,51 @@ def test_an_upload_that_is_refused_leaves_nothing_says_why_and_keeps_what_was_wr
     assert [path.name for path in taken.service.settings.datasets.glob("[!.]*")] == ["taken"]
     if status == 422:
         assert f'value="{html.escape(changes.get("title", "Roofs"))}"' in answer.text
+
+
+def described_as(form, meters, table):
+    """Return a dataset as it is described by its form, its readings and its table of systems."""
+    found = look_at_named(meters, table, ReadingLimits(), options_from(form.options))
+    return described(form, "homes", meters=meters.name, found={**found, "table": table.name})
+
+
+def test_a_curator_declares_net_meters_for_all_or_in_the_table_of_systems(tmp_path, shared):
+    table = tmp_path / "systems.csv"
+    table.write_text("system_id,latitude,longitude,metering\na,40,-105,net\nb,40,-105,\n")
+    made = {}
+    for net in ("", "yes"):
+        form = DatasetForm.of({"title": "Homes", "net": net, "export_column": "out" if net else ""})
+        made[net] = described_as(form, tmp_path / "m", table)
+    assert (made[""].net, made["yes"].net) == (1, 2)
+    assert (meter_options(made[""]).net, meter_options(made["yes"]).net) == (False, True)
+    words = inference.inference_command(shared.service, made["yes"])
+    assert "--net" in words
+    assert "--export-column=out" in words
+    assert "--net" not in inference.inference_command(shared.service, made[""])
+
+
+def test_a_form_adds_up_columns(tmp_path):
+    table, meters = tmp_path / "systems.csv", tmp_path / "m"
+    table.write_text("system_id,latitude,longitude\na,40,-105\n")
+    meters.mkdir()
+    times = pd.date_range("2024-06-01", periods=48, freq="h", tz="UTC")
+    pd.DataFrame({"time": times, "b kWh": 1.0, "c kWh": 2.0, "d kWh": 0.5}).to_csv(
+        meters / "a.csv", index=False
+    )
+    fields = {"title": "Homes", "export_column": "b kWh + c kWh", "import_column": "d kWh"}
+    made = described_as(DatasetForm.of(fields), meters, table)
+    (record,) = iter_systems(meters / "a.csv", meter_options(made))
+    assert record.net
+    assert set(record.power_kw) == {2.5}
+
+
+def test_columns_of_import_and_export_declare_net_meters(tmp_path):
+    table = tmp_path / "systems.csv"
+    table.write_text("system_id,latitude,longitude,metering\na,40,-105,\nb,40,-105,generation\n")
+    rows = {"system_id": ["a"], "time": pd.to_datetime(["2024-06-01T12:00Z"])}
+    net, plain = tmp_path / "m.parquet", tmp_path / "g.parquet"
+    pd.DataFrame({**rows, "import_kw": [0.0], "export_kw": [1.0]}).to_parquet(net)
+    pd.DataFrame({**rows, "power_kw": [1.0]}).to_parquet(plain)
+    form = DatasetForm.of({"title": "Homes"})
+    told = [described_as(form, path, table).net for path in (net, plain, tmp_path / "gone")]
+    assert told == [1, 0, 0]

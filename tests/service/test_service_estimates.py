@@ -22,17 +22,21 @@ from curator_makers import (
     served_of,
     text_of,
     write_results,
+    write_rows,
 )
-from service_makers import Running, wait_for
+from service_makers import SYSTEMS, Running, add_dataset, key, wait_for
 
-from plot_makers import estimate_of
+from plot_makers import estimate_of, pair_of
 from sunveil.errors import ParameterError, SourceError
 from sunveil.estimates.inference_options import InferOptions
+from sunveil.estimates.planes_and_intervals import SEASONS
 from sunveil.fleet.run_plan import run_settings
 from sunveil.meters import MeterOptions
-from sunveil.service.curator import figures, system_fit
+from sunveil.service import figures
+from sunveil.service.analyst.asking import net_sentence
+from sunveil.service.curator.estimates import system_report
 from sunveil.service.curator.results import EstimateFilter, FleetResults, csv_lines
-from sunveil.service.store.datasets import Served
+from sunveil.service.store.datasets import Served, add_served
 from sunveil.site import Plane
 
 PLACES = {"azimuth": [90.0, 180.0], "qualities": ["good", None], "labels": ["a", "b"]}
@@ -111,20 +115,18 @@ def test_the_report_of_a_system_is_made_from_its_readings(
     )
 
     def report(**more):
-        estimate = system_fit.estimate_of(shared.service, made, {**ROW, **more})
-        return system_fit.system_report(shared.service, made, estimate)
+        return system_report(shared.service, made, {**ROW, **more})
 
     year = {"first": "2019-01-01", "surface_azimuth": 201.0, "surface_tilt": 29.0}
     seen = {"skyline": [0.0] * 29 + [10.0], "years": [{**year, "dc_capacity_kw": 5.0}]}
-    found = report(system_id="mine", **seen, clear_hours=900.0)
+    found = report(system_id="mine", **seen, clear_hours=900.0)["one"]
     ((measured, modelled),) = drawn
     assert len(measured) >= 300
     assert np.median(np.abs(measured - modelled)) < 0.15 * measured.max()
     assert "Based on 900 hours of clear days." in found["facts"]
     assert "The sun is hidden below 10° in the north (348 to 360°)." in found["facts"]
     assert None not in (found["years"], found["skyline"])
-    with pytest.raises(SourceError, match="not there any more"):
-        report(system_id="other")
+    assert "not there any more" in report(system_id="other")["problem"]
 
 
 def test_planes_count_by_their_shares_and_trackers_do_not_face_anywhere(tmp_path):
@@ -284,3 +286,72 @@ def write_meters(folder: Path, power: pd.Series, layout: str) -> None:
     else:
         frame["time"] = stamps.tz_convert("Etc/GMT+7").tz_localize(None)
         frame.to_csv(folder / "a.csv", index=False)
+
+
+SECRETS = ("7.7731", "0.9173", "0.6421", "3.1737")
+HOME = {
+    "mean_load_kw": 7.7731,
+    "self_consumption": 0.9173,
+    "exporting": 0.6421,
+    "load_kw": [[3.1737] * 24] * len(SEASONS),
+}
+
+
+@pytest.fixture(scope="module")
+def running(start) -> Running:
+    """Return a service with estimates of net meters, their households among them."""
+    found = start()
+    add_dataset(found.service, extra={"net": SYSTEMS})
+    path = found.service.settings.datasets / "roofs" / "estimates.json"
+    rows = [{**row, "household_load": HOME} for row in json.loads(path.read_text())]
+    path.write_text(json.dumps(rows))
+    return found
+
+
+def test_analysts_are_told_that_systems_are_net_metered_and_what_that_costs(running):
+    said = net_sentence(SYSTEMS, SYSTEMS)
+    assert said.startswith("All systems have net meters")
+    assert net_sentence(3, SYSTEMS).startswith("3 of the systems have")
+    assert net_sentence(1, SYSTEMS).startswith("One of the systems has a net meter, which measures")
+    assert net_sentence(0, SYSTEMS) == ""
+    browser = running.analyst()
+    for page in ("/analyst/datasets/roofs", "/analyst/datasets/roofs/ask/totals"):
+        assert said in browser.get(page).text
+    assert running.api().get("/datasets/roofs").json()["net_systems"] == SYSTEMS
+
+
+def test_the_curator_sees_the_household_marked_private(running):
+    folder = running.service.settings.datasets / "homes"
+    folder.mkdir()
+    (folder / "systems.csv").write_text("system_id,latitude,longitude\nnet,40,-105\n")
+    write_results(folder / "inferred", systems=4)
+    row = pair_of(system_id="net").to_row() | {"planes": [], "flags": ["net_meter"]}
+    placed = {**row, "household_load": HOME, "latitude": 40.0, "longitude": -105.0}
+    write_rows(folder / "inferred" / "estimates" / "part-00002.parquet", [placed])
+    extra = {"systems_table": "systems.csv", "listed": 5}
+    made = Served("homes", "Homes", "homes", meters="meters", extra=extra)
+    with running.service.store.changing() as connection:
+        add_served(connection, made)
+    page = running.curator("dora").get("/curator/datasets/homes/system?system_id=net").text
+    assert "Readings and consumption of one household." in page
+    curator = running.curator("eve")
+    form = curator.get("/curator/add").text
+    assert form.count('name="net"') == 2
+    assert "releases of single systems rely on this declaration" in form
+    other = curator.get("/curator/datasets/homes/system?system_id=s000").text
+    assert "Readings of one household." in other
+
+
+@pytest.mark.parametrize("kind", ["fleet-table", "totals", "quantiles"])
+def test_no_answer_holds_anything_of_a_household_and_none_is_a_group(running, kind):
+    api, asked = running.api(), {"kind": kind, "epsilon": 0.5}
+    answer = api.post("/datasets/roofs/releases", json=asked, headers=key())
+    assert answer.status_code == 201
+    page = running.analyst().get(f"/analyst/releases/{answer.json()['id']}").text
+    asked |= {"group_by": "household_load"}
+    refused = api.post("/datasets/roofs/releases", json=asked, headers=key())
+    assert refused.status_code == 404
+    names = ("household_load", "self_consumption", "mean_load", "load_kw", "secret-")
+    for told in (answer.text, page):
+        assert [secret for secret in (*SECRETS, *names) if secret in told] == []
+    assert not any(secret in refused.text for secret in SECRETS)

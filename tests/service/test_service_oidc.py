@@ -2,28 +2,34 @@ from __future__ import annotations
 
 import html
 import re
-from urllib.parse import parse_qs, urlencode, urlsplit
+import subprocess
+import sys
+from dataclasses import dataclass
+from pathlib import Path
+from urllib.parse import parse_qs, urlencode, urljoin, urlsplit
 
 import httpx
 import pytest
-import schemathesis
-from hypothesis import HealthCheck, assume, given, settings
+from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
-from oidc_makers import Provider, back_from_provider, begin, sign_in
 from oidc_provider import PASSWORD as AT_PROVIDER
 from service_makers import (
     PASSWORD,
+    Running,
     add_dataset,
     ask_confirmed,
+    free_port,
+    key,
     new_curator,
     new_token,
     post,
     token_in,
+    wait_for,
 )
 
 from sunveil.errors import ParameterError
 from sunveil.ledger.hash_chain import actor_of
-from sunveil.service.settings import ServiceSettings, parse_network, read_oidc
+from sunveil.service.settings import OidcSettings, ServiceSettings, parse_network, read_oidc
 from sunveil.service.single_sign_on import (
     SECONDS,
     OidcProvider,
@@ -60,11 +66,52 @@ pytestmark = pytest.mark.usefixtures("quick_hashes")
 TEXTS = st.text(st.characters(codec="utf-8"), max_size=40)
 
 
+@dataclass
+class Provider:
+    """A provider that listens, and the port of the service that it sends people back to."""
+
+    port: int
+    service_port: int
+
+    @property
+    def issuer(self) -> str:
+        # another name than the service's, so that browsers take it for another site
+        return f"http://localhost:{self.port}"
+
+    def settings(self, **changes):
+        roles = ("curator", "auditor", "analyst", "reader")
+        values = {
+            "address": f"http://127.0.0.1:{self.service_port}",
+            "issuer": self.issuer,
+            "client_id": "sunveil",
+            "secret": "the secret",
+            "provider": "Example Utility",
+            "scopes": ("openid", "profile", "groups"),
+            "roles": {role: frozenset({f"{role}s"}) for role in roles},
+        }
+        return OidcSettings(**{**values, **changes})
+
+
 @pytest.fixture(scope="module")
 def provider():
-    found = Provider.start()
-    yield found
-    found.stop()
+    """Start a real provider beside a service."""
+    made = Provider(free_port(), free_port())
+    script = Path(__file__).with_name("oidc_provider.py")
+    command = [sys.executable, script, str(made.port), f"http://127.0.0.1:{made.service_port}"]
+    with subprocess.Popen(command, stderr=subprocess.DEVNULL) as process:
+
+        def listens():
+            assert process.poll() is None
+            try:
+                return httpx.get(f"{made.issuer}/.well-known/openid-configuration").is_success
+            except httpx.HTTPError:
+                return False
+
+        try:
+            wait_for(listens)
+            yield made
+        finally:
+            process.terminate()
 
 
 @pytest.fixture(scope="module")
@@ -123,7 +170,7 @@ def test_an_analyst_of_the_provider_is_not_the_ledgers_of_the_same_name(sso):
     ).is_success
 
 
-def test_the_api_answers_a_token_of_single_sign_on_as_described(sso):
+def test_the_api_answers_a_token_of_single_sign_on(sso):
     browser, _ = sign_in(sso, "u-programs")
     who = account(sso, "u-programs").analyst
     sso.service.ledger.set_share("roofs", who, 20.0)
@@ -132,19 +179,8 @@ def test_the_api_answers_a_token_of_single_sign_on_as_described(sso):
     token = token_in(made.text)
     api = sso.client(token)
     assert api.get("/me").json()["analyst"] == who
-    description = sso.client().get("/api/v1/openapi.json").json()
-    for each in schemathesis.openapi.from_dict(description).get_all_operations():
-
-        @settings(max_examples=3, derandomize=True, database=None, deadline=None)
-        @given(case=each.ok().as_strategy())
-        def check(case):
-            if isinstance(case.path_parameters, dict) and "dataset" in case.path_parameters:
-                case.path_parameters["dataset"] = "roofs"
-            body = case.body if isinstance(case.body, dict) else {}
-            assume(body.get("kind") != "synthetic")  # drawn by a process of its own, in seconds
-            case.call_and_validate(base_url=sso.base, headers={"Authorization": f"Bearer {token}"})
-
-        check()
+    asked = {"kind": "totals", "epsilon": 0.2}
+    assert api.post("/datasets/roofs/releases", json=asked, headers=key()).status_code == 201
     charges = [each for each in sso.service.ledger.entries("roofs") if each.kind == "charge"]
     assert actor_of(charges[-1].facts()) == account(sso, "u-programs").name
 
@@ -423,3 +459,43 @@ def test_the_first_role_that_fits_is_taken_and_a_person_named_by_claim_or_subjec
     assert person_of({"sub": "7", "nickname": 5}, settings).name == "7"
     assert person_of({"sub": "\n"}, settings).name == "somebody"
     assert len(person_of({"sub": "7", "nickname": "n" * 5000}, settings).name) == 200
+
+
+def back_from_provider(address: str, person: str) -> str:
+    """Sign in at the provider as a browser would, and return where it sends the browser back."""
+    with httpx.Client(timeout=30.0, verify=False) as browser:
+        at, answer = address, browser.get(address)
+        host = urlsplit(address).netloc
+        for _ in range(12):
+            if answer.is_redirect:
+                at = urljoin(at, answer.headers["location"])
+                if urlsplit(at).netloc != host:
+                    return at
+                answer = browser.get(at)
+                continue
+            fields = hidden_fields(answer.text)
+            asked = 'name="password"' in answer.text
+            fields["password" if asked else "login"] = AT_PROVIDER if asked else person
+            answer = browser.post(at, data=fields)
+    raise AssertionError(f"the provider did not send {person} back: {at}")
+
+
+def hidden_fields(page: str) -> dict[str, str]:
+    tags = re.findall(r"<input[^>]*type=\"hidden\"[^>]*>", page)
+    pairs = [
+        (re.search(r'name="([^"]*)"', tag), re.search(r'value="([^"]*)"', tag)) for tag in tags
+    ]
+    return {name[1]: html.unescape(value[1]) for name, value in pairs if name and value}
+
+
+def begin(browser: httpx.Client) -> str:
+    """Return where a service sends a browser to sign in."""
+    answer = browser.get("/oidc/begin")
+    assert answer.status_code == 303, answer.text
+    return answer.headers["location"]
+
+
+def sign_in(running: Running, person: str) -> tuple[httpx.Client, httpx.Response]:
+    """Return a browser in which a person has come back from the provider, and the page shown."""
+    browser = running.client()
+    return browser, browser.get(back_from_provider(begin(browser), person))

@@ -25,7 +25,6 @@ from curator_makers import (
 )
 from service_makers import Running, add_dataset, csrf, key, post, token_in, wait_for
 
-from sunveil.errors import ParameterError
 from sunveil.ledger import Promise, Question
 from sunveil.ledger.hash_chain import GENESIS, Entry
 from sunveil.ledger.promises import SystemHome
@@ -39,17 +38,6 @@ from sunveil.service.curator.promise_errors import (
 from sunveil.service.curator.promises import as_csv, describe_entry, parse_promise
 from sunveil.service.promise_text import promise_sentences
 from sunveil.service.store.datasets import add_served
-
-# -- adding
-
-
-# -- inference
-
-
-# -- estimates
-
-
-# -- the promise
 
 
 def crawl(client: httpx.Client, start: str) -> dict[str, str]:
@@ -136,6 +124,9 @@ def test_errors_shown_before_a_promise_are_those_that_a_plan_states(serve, promi
         ({"protect": "nothing"}, "choose what is protected"),
         ({"protect": "days", "k": "0"}, "1 or more"),
         ({"protect": "days", "k": "x"}, "is none of these"),
+        ({"years": "ten"}, "whole number"),
+        ({"start": "1"}, "a number of years"),
+        ({"years": "10", "start": "3"}, "at most what is promised"),
     ],
 )
 def test_a_promise_that_means_nothing_is_refused_in_one_sentence(unpromised, changes, why):
@@ -165,9 +156,6 @@ def test_public_groups_are_chosen_from_the_table_of_systems(promised):
     assert post(client, f"{PAGE}/groups", page=page, group="latitude").status_code == 422
     post(client, f"{PAGE}/groups", page=page)
     assert served_of(promised).keys == {}
-
-
-# -- analysts
 
 
 @pytest.fixture(scope="module")
@@ -216,9 +204,6 @@ def test_an_invitation_that_cannot_hold_is_refused_without_a_token(promised, nam
     assert (answer.status_code, why in alert_of(answer)) == (422, True)
     assert "sv_" not in answer.text
     assert client.get("/curator/analysts").text.count("sv_") == before
-
-
-# -- the ledger
 
 
 @pytest.fixture(scope="module")
@@ -298,13 +283,6 @@ def test_a_form_may_promise_over_years_with_a_part_at_once():
     made = parse_promise({**given, "years": "10", "start": "1,5"})
     assert (made.schedule.years, made.schedule.start) == (10, 1.5)
     assert "over 10 years" in " ".join(promise_sentences(made))
-    for wrong, why in (
-        ({"years": "ten"}, "whole number"),
-        ({"start": "1"}, "a number of years"),
-        ({"years": "10", "start": "3"}, "at most what is promised"),
-    ):
-        with pytest.raises(ParameterError, match=why):
-            parse_promise({**given, **wrong})
 
 
 @pytest.mark.parametrize(

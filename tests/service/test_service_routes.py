@@ -1,13 +1,19 @@
 from __future__ import annotations
 
 import re
+from urllib.parse import unquote
 
 import pytest
-from service_makers import csrf
+import schemathesis
+from hypothesis import HealthCheck, assume, given, settings
+from hypothesis import strategies as st
+from schemathesis.generation import GenerationMode
+from service_makers import add_dataset, csrf, key
 
 from sunveil.service.app import create_app
 from sunveil.service.guarded_routes import Audience, GuardedRoute, add_routers, public_router
 from sunveil.service.settings import ServiceSettings
+from sunveil.service.store.accounts import add_account, issue_token
 
 FILLED = {"secret": "x" * 43, "name": "roofs", "kind": "totals", "release": "0" * 32}
 
@@ -93,3 +99,67 @@ def test_every_address_for_programs_is_described_and_nothing_else_is(shared):
         if route.path.startswith("/api/") and route.path != "/api/v1/openapi.json"
     }
     assert described == declared
+
+
+# What only reads: fewer examples find what is wrong.
+PLAIN = ("bundle", "suggestions")
+MODES = {"as described": GenerationMode.POSITIVE, "against it": GenerationMode.NEGATIVE}
+
+
+@pytest.fixture(scope="module")
+def described(start):
+    """Return a service with a release, its description, and a token of a local account."""
+    found = start()
+    add_dataset(found.service, epsilon=900.0)
+    with found.service.store.changing() as connection:
+        account = add_account(connection, "tess", role="analyst", analyst="ann")
+        token = issue_token(connection, "ann", account_id=account.id).text
+    question = {"kind": "totals", "epsilon": 1.0}
+    release = found.client(token).post("/datasets/roofs/releases", json=question, headers=key())
+    description = found.client().get("/api/v1/openapi.json").json()
+    return found, schemathesis.openapi.from_dict(description), token, release.json()["id"]
+
+
+@pytest.mark.parametrize("mode", MODES)
+def test_whatever_is_sent_is_answered_as_described(described, mode):
+    schema = described[1]
+    for each in schema.get_all_operations():
+        send(described, each.ok(), mode)
+
+
+def send(described, operation, mode):
+    """Send what fits an operation's description or does not, and hold the answers against it."""
+    (running, _, token, release), label = described, operation.label
+    known = {"dataset": "roofs", "release": release, "name": "totals.csv"}
+
+    @settings(
+        max_examples=12 if label.endswith(PLAIN) else 40,
+        derandomize=True,
+        database=None,
+        deadline=None,
+        suppress_health_check=list(HealthCheck),
+    )
+    @given(case=operation.as_strategy(generation_mode=MODES[mode]), real=st.booleans())
+    def check(case, real):
+        # drawn by a process of its own, in seconds: it has a test of its own
+        body = case.body if isinstance(case.body, dict) else {}
+        assume(not (label.endswith("releases") and body.get("kind") == "synthetic"))
+        if body.get("shares") and mode == "as described":
+            # what is said in words alone: the tables that are bought have shares, and no others
+            shares = dict.fromkeys(body.get("tables") or (), 1.0)
+            case.body = {**body, "shares": shares or None}
+        if real and mode == "as described":
+            # what is put in by hand is held against its pattern as it stands, so not in quotes
+            case.path_parameters = {
+                name: known.get(name) or unquote(value)
+                for name, value in case.path_parameters.items()
+            }
+        if mode == "as described":
+            refused = case.call(base_url=running.base, timeout=180.0)
+            assert refused.status_code == 401
+            case.validate_response(refused)
+        headers = {"Authorization": f"Bearer {token}"}
+        # by itself it gives up after ten seconds, which a machine that does much else may take
+        case.call_and_validate(base_url=running.base, headers=headers, timeout=180.0)
+
+    check()

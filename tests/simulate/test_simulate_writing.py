@@ -25,11 +25,7 @@ from sunveil.simulate.fault_rates import EUROPE, US
 from sunveil.simulate.places import default_places, lay_cells
 from sunveil.simulate.roster import draw_roster
 from sunveil.simulate.simulated_sky import simulate_true_sky
-from sunveil.simulate.write_fleet import (
-    PART_SYSTEMS,
-    SKY_MINUTES,
-    check_folder,
-)
+from sunveil.simulate.write_fleet import PART_SYSTEMS, SKY_MINUTES, check_folder
 from sunveil.site import Plane, Site
 
 SYSTEMS = 150

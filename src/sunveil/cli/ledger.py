@@ -362,7 +362,7 @@ def ledger_show_command(where: str, *, name: str | None, as_json: bool) -> None:
     with Ledger(where) as ledger:
         found = {each: ledger.entries(each) for each in _names(ledger, name)}
     if as_json:
-        click.echo(_as_json({each: [_plain(entry) for entry in found[each]] for each in found}))
+        click.echo(_as_json({each: [entry.to_dict() for entry in found[each]] for each in found}))
     else:
         click.echo(_entries_table(found))
 
@@ -423,7 +423,7 @@ def export_command(where: str, *, name: str | None, out: Path) -> None:
             {
                 **ledger.dataset(each).to_dict(),
                 "verdict": ledger.verify(each).to_dict(),
-                "entries": [_plain(entry) for entry in ledger.entries(each)],
+                "entries": [entry.to_dict() for entry in ledger.entries(each)],
                 "members": ledger.members(each),
             }
             for each in _names(ledger, name)
@@ -469,23 +469,12 @@ def _names(ledger: Ledger, name: str | None, *, known: Sequence[str] = ()) -> li
 def _mark(text: str, name: str | None) -> HighWaterMark:
     from sunveil.ledger.hash_chain import HighWaterMark
 
-    length, _, head = text.partition(":")
     if name is None:
         raise click.UsageError("--mark is compared with one dataset: name it with --dataset")
-    if not (length.isdecimal() and int(length) > 0 and head):
+    found = HighWaterMark.parse(text)
+    if found is None:
         raise click.UsageError("--mark is a number of entries, a colon and a digest")
-    return HighWaterMark(int(length), head)
-
-
-def _plain(entry: Entry) -> dict[str, Any]:
-    """Return an entry with its body as it stands: its digest is of that text."""
-    return {
-        "place": entry.place,
-        "kind": entry.kind,
-        "body": entry.body,
-        "previous": entry.previous,
-        "digest": entry.digest,
-    }
+    return found
 
 
 def _as_json(content: dict[str, Any]) -> str:

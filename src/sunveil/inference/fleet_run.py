@@ -115,7 +115,8 @@ def _sweep(folder: Path) -> None:
 
 
 def finish(folder: Path) -> None:
-    """Remove what was needed on the way only."""
+    """Remove what was needed on the way only, and what a killed worker left half-written."""
+    _sweep(folder)
     shutil.rmtree(folder / _WORK, ignore_errors=True)
 
 

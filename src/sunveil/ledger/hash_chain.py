@@ -8,7 +8,7 @@ import os
 from collections.abc import Iterator, Mapping
 from contextlib import ExitStack, contextmanager, suppress
 from contextvars import ContextVar
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
@@ -86,6 +86,10 @@ class Entry:
         found: dict[str, Any] = json.loads(self.body)
         return found
 
+    def to_dict(self) -> dict[str, Any]:
+        """Return it with its body as it stands: its digest is of that text."""
+        return {**asdict(self), "digest": self.digest}
+
 
 @dataclass(frozen=True, slots=True)
 class HighWaterMark:
@@ -93,6 +97,13 @@ class HighWaterMark:
 
     length: int  # number of its entries
     head: str  # digest of the last of them
+
+    @classmethod
+    def parse(cls, text: str) -> HighWaterMark | None:
+        """Return the mark that a text such as ``12:0a1b…`` names, or None."""
+        length, _, head = text.strip().partition(":")
+        named = length.isdecimal() and int(length) > 0 and head
+        return cls(int(length), head) if named else None
 
 
 class HighWaterMarks:

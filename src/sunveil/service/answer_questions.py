@@ -12,7 +12,6 @@ from contextlib import contextmanager, suppress
 from typing import TYPE_CHECKING, Any
 
 from cachetools import LRUCache
-from pydantic import TypeAdapter
 
 from sunveil.errors import BudgetExceeded, LedgerError, ParameterError, ReleaseNotFound, SourceError
 from sunveil.ledger.hash_chain import canonical
@@ -23,6 +22,7 @@ from sunveil.privacy.mechanisms import opendp_prelude
 from sunveil.service.answer_padding import draws_held, draws_noted
 from sunveil.service.context import internal_problem
 from sunveil.service.questions import (
+    QUESTIONS,
     Answered,
     KeyReused,
     NotServed,
@@ -30,7 +30,6 @@ from sunveil.service.questions import (
     Question,
     QuestionPlan,
     QuestionRefused,
-    ReleaseFile,
     Suggestion,
     answer_title,
 )
@@ -52,7 +51,6 @@ if TYPE_CHECKING:
     from sunveil.publication.published_tables import Publication
     from sunveil.service.question_data import AnalystQuestion
 
-QUESTIONS: TypeAdapter[Question] = TypeAdapter(Question)
 UNREADABLE = "the files of this dataset cannot be read for releases as they are; ask its curator"
 UNREGISTERED = "the households of this dataset must be registered first; ask its curator"
 KEY_REUSED = "this idempotency key was used for another question; take a new one"
@@ -63,8 +61,6 @@ FILES_IN_MEMORY = 256 * 1024 * 1024  # [bytes]
 
 
 class LedgerBroker:
-    """What answers questions."""
-
     def __init__(self, settings: ServiceSettings, *, ledger: Ledger, store: Store) -> None:
         self._settings, self._ledger, self._store = settings, ledger, store
         self._data: Any = None
@@ -128,7 +124,6 @@ class LedgerBroker:
     # -- what may be asked
 
     def plan(self, dataset: str, question: Question, *, analyst: str) -> QuestionPlan:
-        """Plan a question, or refuse it; spend nothing."""
         case = self._case(dataset, question, analyst)
         from sunveil.service.question_advice import advised_plan
 
@@ -140,7 +135,6 @@ class LedgerBroker:
         return self._data is not None
 
     def suggest(self, dataset: str, kind: str, *, analyst: str) -> Suggestion:
-        """Suggest a question that costs at most 5% of the analyst's share."""
         any_question = QUESTIONS.validate_python({"kind": kind, "epsilon": 1.0})
         case = self._case(dataset, any_question, analyst)
         from sunveil.service.question_advice import suggest_question
@@ -239,7 +233,6 @@ class LedgerBroker:
         publication: Publication,
         question: LedgerQuestion,
     ) -> str:
-        """Keep an answer as a release, and return its id."""
         from sunveil.service.question_data import account_of_answer
 
         body = body_of(publication, asked=json.loads(asked.asked), edition=case.dataset.edition)
@@ -263,27 +256,23 @@ class LedgerBroker:
 
     # -- files
 
-    def file_at_hand(self, release: str, name: str) -> ReleaseFile | None:
-        """Return a file of a release if it is in memory."""
+    def file_at_hand(self, release: str, name: str) -> bytes | None:
         with self._guard:
-            content = self._files.get(release, {}).get(name)
-        return None if content is None else ReleaseFile(name, media_type_of(name), content)
+            return self._files.get(release, {}).get(name)
 
-    def file(self, release: str, name: str) -> ReleaseFile:
-        """Return a file of a release."""
+    def file(self, release: str, name: str) -> bytes:
         # One thread writes for all that wait. The files are public, so waiting reveals no draw.
         with self._writing:
             found = self.file_at_hand(release, name)
-            files = {} if found else self._write(release)
-        if name in files:
-            found = ReleaseFile(name, media_type_of(name), files[name])
+            if found is None:
+                found = self._write(release).get(name)
         if found is None:
             raise NotServed("the release has no such file")
         return found
 
     def _write(self, release: str) -> dict[str, bytes]:
         self._load()
-        from sunveil.service.release_files import files_of
+        from sunveil.service.question_data import files_of
 
         with self._store.reading() as db:
             found = find_release(db, release)
@@ -329,14 +318,3 @@ def body_of(publication: Publication, *, asked: dict[str, Any], edition: str) ->
         "how": None if publication.how is None else dataclasses.asdict(publication.how),
         "tables": [table.to_dict() for table in publication.tables],
     }
-
-
-def media_type_of(name: str) -> str:
-    """Return what a file is, by its ending."""
-    return {
-        "csv": "text/csv; charset=utf-8",
-        "parquet": "application/vnd.apache.parquet",
-        "json": "application/json",
-        "yaml": "application/yaml",
-        "md": "text/markdown; charset=utf-8",
-    }[name.rpartition(".")[2]]

@@ -12,14 +12,14 @@ import socket
 import sys
 import threading
 import time
-from collections.abc import AsyncIterator, Callable, Iterator
-from contextlib import asynccontextmanager, contextmanager
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
 
 import uvicorn
-from fastapi import APIRouter, FastAPI
+from fastapi import FastAPI
 from fastapi.exceptions import RequestValidationError
 from filelock import FileLock, Timeout
 from starlette.exceptions import HTTPException
@@ -34,7 +34,13 @@ from sunveil.service.analyst.releases import ReleaseCache
 from sunveil.service.answer_padding import hold_draw
 from sunveil.service.answer_questions import LedgerBroker
 from sunveil.service.context import SHARED_COUNTS, RateLimits, Service, Tokens
-from sunveil.service.curator import accounts_and_analysts, datasets, editions, estimates, promises
+from sunveil.service.curator import (
+    accounts_and_analysts,
+    datasets,
+    estimates,
+    new_readings,
+    promises,
+)
 from sunveil.service.curator.inference import update_states
 from sunveil.service.demo_data import check_demo_folder, make_demo, refuse_demo
 from sunveil.service.guarded_routes import add_routers
@@ -46,29 +52,6 @@ from sunveil.service.single_sign_on import OidcProvider
 from sunveil.service.store.accounts import has_curator, new_setup_secret
 from sunveil.service.store.database import Store
 from sunveil.service.uploads import remove_abandoned
-
-ANALYST_ROUTERS = (
-    api.description_router,
-    api.router,
-    api.reading_router,
-    pages.router,
-    pages.asking_router,
-    pages.releases_router,
-)
-
-CURATOR_ROUTERS: tuple[APIRouter, ...] = (
-    datasets.router,
-    datasets.add_router,
-    datasets.upload_router,
-    editions.router,
-    editions.upload_router,
-    estimates.router,
-    estimates.systems_router,
-    promises.router,
-    accounts_and_analysts.analysts_router,
-    accounts_and_analysts.router,
-    promises.ledgers_router,
-)
 
 # [s] Pauses between looks at jobs and at charges without an answer.
 JOBS_PAUSE, RECOVERY_PAUSE = 1.0, 5.0
@@ -131,7 +114,6 @@ def _watch(path: Path, look: Callable[[bool], None], pause: float, ending: threa
 
 
 def open_service(settings: ServiceSettings) -> Service:
-    """Open the database, making its tables if need be, and what stands on it."""
     settings.data.mkdir(parents=True, exist_ok=True, mode=0o700)
     settings.datasets.mkdir(exist_ok=True, mode=0o700)
     ledger = Ledger(settings.where, create=True, after_draw=hold_draw)
@@ -152,7 +134,6 @@ def open_service(settings: ServiceSettings) -> Service:
 
 
 def create_app(settings: ServiceSettings) -> FastAPI:
-    """Return the service as an ASGI application."""
     service = open_service(settings)
 
     @asynccontextmanager
@@ -182,17 +163,24 @@ def create_app(settings: ServiceSettings) -> FastAPI:
     app.state.oidc = None if settings.oidc is None else OidcProvider(settings.oidc)
     add_routers(
         app,
-        *ANALYST_ROUTERS,  # first, since addresses are matched in turn and these are asked for most
+        # first, since addresses are matched in turn and these are asked for most
+        api.description_router,
+        api.router,
+        pages.router,
         health_and_metrics.router,
         health_and_metrics.metrics_router,
         page_rendering.router,
         sign_in.router,
-        sign_in.analyst_logout_router,
-        sign_in.console_logout_router,
         single_sign_on.router,
         sign_in.analyst_side,
         sign_in.console_side,
-        *CURATOR_ROUTERS,
+        datasets.router,
+        new_readings.router,
+        new_readings.upload_router,
+        estimates.router,
+        promises.router,
+        promises.ledgers_router,
+        accounts_and_analysts.router,
     )
     # no page is made for a name that is not ours, which links in it could follow
     app.add_middleware(TrustedHostMiddleware, allowed_hosts=settings.host_names, www_redirect=False)
@@ -221,7 +209,6 @@ SETTINGS = "SUNVEIL_WORKER_SETTINGS"
 
 
 def run_service(settings: ServiceSettings, *, say: Say) -> None:
-    """Serve until interrupted."""
     with bind(settings) as bound:
         service = open_service(settings)
         try:
@@ -238,7 +225,6 @@ def run_service(settings: ServiceSettings, *, say: Say) -> None:
 
 
 def run_workers(settings: ServiceSettings, bound: socket.socket) -> None:
-    """Serve by uvicorn's workers."""
     with TemporaryDirectory(prefix="sunveil-") as counts:
         os.environ[SHARED_COUNTS] = counts
         os.environ[SETTINGS] = pickle.dumps(settings, protocol=0).decode("ascii")
@@ -275,7 +261,6 @@ def _end_with_parent() -> None:
 
 
 def bind(settings: ServiceSettings) -> socket.socket:
-    """Return a socket that listens, or raise an error that says why there is none."""
     family = socket.AF_INET6 if ":" in settings.host else socket.AF_INET
     bound = socket.socket(family, socket.SOCK_STREAM)
     bound.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
@@ -294,24 +279,17 @@ def bind(settings: ServiceSettings) -> socket.socket:
     return bound
 
 
-@contextmanager
-def closed_on_error(service: Service) -> Iterator[None]:
-    """Close the databases where the block fails; a server that runs closes them itself."""
-    try:
-        yield
-    except BaseException:
-        service.close()
-        raise
-
-
 def run_demo(
     settings: ServiceSettings, *, bound: socket.socket, say: Say, ready: Callable[[str], object]
 ) -> None:
     """Make a demo, or go on with one, then serve it until interrupted."""
     check_demo_folder(settings)
     app = create_app(settings)
-    with closed_on_error(app.state.service):
+    try:
         made = make_demo(app.state.service, say=say)
+    except BaseException:
+        app.state.service.close()  # a server that runs closes it by itself
+        raise
     base = base_url(bound, settings)
     say(f"Curator: {base}/curator/login  name {made.curator}  password {made.password}")
     say(f"Analyst: {base}/analyst/login  token {made.token}")
@@ -320,7 +298,6 @@ def run_demo(
 
 
 def serve_on(app: FastAPI, bound: socket.socket) -> None:
-    """Serve on a socket in this process until it is stopped."""
     server_of(_with_logs(app)).run(sockets=[bound])
 
 
@@ -361,7 +338,6 @@ def uvicorn_options(settings: ServiceSettings) -> dict[str, Any]:
 
 
 def base_url(bound: socket.socket, settings: ServiceSettings) -> str:
-    """Return the address that links begin with."""
     if settings.address:
         return settings.address
     host = f"[{settings.host}]" if ":" in settings.host else settings.host

@@ -57,7 +57,6 @@ OPENERS: dict[bytes, Callable[[Path], Any]] = {
 def unpack(
     archive: Path, into: Path, *, limits: UploadLimits, left_out: list[str] | None = None
 ) -> list[Path]:
-    """Unpack an archive of tables, and return its files."""
     # Sizes are counted as they are unpacked: what an archive says of itself is believed in nothing.
     try:
         with zipfile.ZipFile(archive) as opened:
@@ -125,30 +124,12 @@ def _write_all(
         target.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
         if target.exists():
             raise UploadRefused(f"two files are named {quoted(entry.filename)}; rename one")
-        left -= _write(opened, entry, target, left=left, ratio=limits.ratio, limits=limits)
+        with opened.open(entry) as source, target.open("xb") as file:
+            name = f"the archive's {quoted(entry.filename)}"
+            packed, write = entry.compress_size, file.write
+            left -= _count(source, name, packed=packed, left=left, limits=limits, write=write)
         written.append(target)
     return written
-
-
-def _write(
-    opened: zipfile.ZipFile,
-    entry: zipfile.ZipInfo,
-    target: Path,
-    *,
-    left: int,
-    ratio: int,
-    limits: UploadLimits,
-) -> int:
-    with opened.open(entry) as source, target.open("xb") as file:
-        return _count(
-            source,
-            f"the archive's {quoted(entry.filename)}",
-            packed=entry.compress_size,
-            left=left,
-            ratio=ratio,
-            limits=limits,
-            write=file.write,
-        )
 
 
 def _count(
@@ -157,12 +138,11 @@ def _count(
     *,
     packed: int,
     left: int,
-    ratio: int,
     limits: UploadLimits,
     write: Callable[[bytes], object] | None = None,
 ) -> int:
     """Return how much comes out of what is packed, or refuse it as soon as that is too much."""
-    allowed, size = max(SMALL, ratio * packed), 0
+    allowed, size = max(SMALL, limits.ratio * packed), 0
     while chunk := source.read(CHUNK):
         size += len(chunk)
         if size > left:
@@ -172,7 +152,7 @@ def _count(
             )
         if size > allowed:
             raise UploadRefused(
-                f"{name} unpacks to more than {ratio} times its size, as no meter data do"
+                f"{name} unpacks to more than {limits.ratio} times its size, as no meter data do"
             )
         if write is not None:
             write(chunk)
@@ -193,11 +173,9 @@ def unpacked_size(path: Path, name: str, *, limits: UploadLimits) -> int:
                 start = source.read(8)
                 if start.startswith((b"PK", *OPENERS)):
                     raise UploadRefused(f"{name} is packed twice; unpack it once")
-                more = _count(
-                    source, name, packed=size, left=limits.unpacked, ratio=limits.ratio,
-                    limits=limits,
-                )  # fmt: skip
-                return len(start) + more
+                return len(start) + _count(
+                    source, name, packed=size, left=limits.unpacked, limits=limits
+                )
     except BROKEN:
         raise UploadRefused(f"{name} cannot be unpacked: it is broken; pack it again") from None
     return size
@@ -207,8 +185,5 @@ def _workbook_size(opened: zipfile.ZipFile, name: str, *, limits: UploadLimits) 
     left = limits.unpacked
     for entry in opened.infolist():
         with opened.open(entry) as source:
-            left -= _count(
-                source, name, packed=entry.compress_size, left=left, ratio=limits.ratio,
-                limits=limits,
-            )  # fmt: skip
+            left -= _count(source, name, packed=entry.compress_size, left=left, limits=limits)
     return limits.unpacked - left

@@ -5,6 +5,7 @@ from __future__ import annotations
 import logging
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from typing import Any
 
 from starlette.concurrency import run_in_threadpool
 from starlette.requests import Request
@@ -22,7 +23,6 @@ PROXY_SIGNS = ("x-forwarded-for", "forwarded", "via", "x-real-ip")
 
 
 def own_address(request: Request) -> str:
-    """Return the address that links to this service begin with."""
     return service_of(request).settings.address or str(request.base_url).rstrip("/")
 
 
@@ -34,14 +34,11 @@ def client_address(request: Request) -> str:
 
 
 def limited_as(request: Request) -> str:
-    """Return the key of a request for rate limits: its address, or its IPv6 network."""
     return limit_key(client_address(request))
 
 
 @dataclass(frozen=True, slots=True)
 class Identity:
-    """Who is asking."""
-
     role: str  # `curator`, `auditor`, `analyst` or `guest`
     who: str = ""  # the account's name; of an analyst, the name in the ledger; empty for a guest
     cookie: str = field(default="", repr=False)
@@ -66,35 +63,23 @@ class Identity:
 
 
 def cookie_name(request: Request, role: str) -> str:
-    """Return the name of the cookie of a role's side; over TLS, one that no other host can set."""
     prefix = "__Host-" if service_of(request).settings.https else ""
     return f"{prefix}sunveil-{side_of(role)}"
 
 
 def set_cookie(request: Request, response: Response, role: str, value: str) -> None:
     """Give a browser its cookie: not for scripts, and not for requests from elsewhere."""
-    settings = service_of(request).settings
-    response.set_cookie(
-        cookie_name(request, role),
-        value,
-        max_age=int(3600 * settings.session_hours),
-        path="/",
-        secure=settings.https,
-        httponly=True,
-        samesite="strict",
-    )
+    seconds = int(3600 * service_of(request).settings.session_hours)
+    response.set_cookie(value=value, max_age=seconds, **_cookie(request, role))
 
 
 def drop_cookie(request: Request, response: Response, role: str) -> None:
-    """Take a browser's cookie back."""
-    settings = service_of(request).settings
-    response.delete_cookie(
-        cookie_name(request, role),
-        path="/",
-        secure=settings.https,
-        httponly=True,
-        samesite="strict",
-    )
+    response.delete_cookie(**_cookie(request, role))
+
+
+def _cookie(request: Request, role: str) -> dict[str, Any]:
+    https, name = service_of(request).settings.https, cookie_name(request, role)
+    return {"key": name, "path": "/", "secure": https, "httponly": True, "samesite": "strict"}
 
 
 def guest_of(request: Request) -> Identity:
@@ -139,13 +124,11 @@ def _find(service: Service, cookie: str) -> Session | None:
 
 
 def bearer_of(request: Request) -> str | None:
-    """Return the token in a request's header, if any."""
     scheme, _, text = request.headers.get("authorization", "").partition(" ")
     return text.strip() if scheme.lower() == "bearer" else None
 
 
 async def token_of(request: Request) -> TokenRow:
-    """Return the token that a program asks with, or refuse."""
     service = service_of(request)
     token = read_token(bearer_of(request) or "")
     if token is not None:
@@ -165,7 +148,6 @@ async def token_of(request: Request) -> TokenRow:
 
 
 def require_scope(identity: Identity, scope: str) -> None:
-    """Refuse what a token's or an account's scope does not allow."""
     if scope == ASK and identity.scope != ASK:
         what = "This token" if identity.token else "This account"
         raise Problem(
@@ -176,7 +158,6 @@ def require_scope(identity: Identity, scope: str) -> None:
 
 
 def check_rate(seconds: int) -> None:
-    """Refuse a request that is too early by some seconds; 0 refuses nothing."""
     if seconds:
         raise Problem(
             429,
@@ -191,7 +172,6 @@ log = logging.getLogger("sunveil.audit")
 
 
 def record_event(source: Request | Service, event: str, /, **facts: Fact) -> None:
-    """Write an event to the audit log."""
     # A request adds who asked (`who`, `role`) and from which address (`address`), unless the facts
     # say otherwise; a service, where nobody asked, adds nothing.
     found: dict[str, Fact] = {}

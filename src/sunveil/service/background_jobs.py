@@ -15,7 +15,7 @@ import sys
 import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from enum import StrEnum
 from pathlib import Path
 from typing import Any
@@ -26,8 +26,6 @@ from sunveil.service import job_runner as runner
 
 
 class JobState(StrEnum):
-    """Whether a job runs, and how it ended if it does not."""
-
     RUNNING = "running"
     DONE = "done"
     FAILED = "failed"
@@ -36,7 +34,6 @@ class JobState(StrEnum):
 
     @property
     def over(self) -> bool:
-        """Whether the job has ended, in whatever way."""
         return self is not JobState.RUNNING
 
 
@@ -58,24 +55,20 @@ STATE_WORDS = {
 
 @dataclass(frozen=True, slots=True)
 class JobProgress:
-    """How much of a job is done, as its command last reported."""
-
-    done: int  # parts of the work that are done, and all of them
-    total: int  # parts of the work that are done, and all of them
-    systems: int | None = None  # systems that are done, and all of them, where that was said
-    all_systems: int | None = None  # systems that are done, and all of them, where that was said
+    done: int  # parts of the work
+    total: int  # parts of the work
+    systems: int | None = None  # that are done, where that was said
+    all_systems: int | None = None
     rate: float | None = None  # [1/s] how many systems a second
     seconds_left: float | None = None  # [s] how long it may still take
     doing: str = ""  # what is being done, such as `reading`; empty where that was not said
 
     @property
     def share(self) -> float:
-        """The part of the work that is done, from 0 to 1."""
         return min(self.done / self.total, 1.0) if self.total > 0 else 0.0
 
     @property
     def words(self) -> str:
-        """The progress in words, by systems where they are known."""
         if self.total <= 0:
             return PHASE_WORDS.get(self.doing, "starting")
         if self.systems is None or self.all_systems is None:
@@ -83,35 +76,22 @@ class JobProgress:
         return f"{self.systems:,} of {self.all_systems:,} systems"
 
     def to_dict(self) -> dict[str, Any]:
-        """Return all fields as plain JSON types."""
-        return {
-            "done": self.done,
-            "total": self.total,
-            "systems": self.systems,
-            "all_systems": self.all_systems,
-            "share": round(self.share, 4),
-            "rate": self.rate,
-            "seconds_left": self.seconds_left,
-            "doing": self.doing,
-        }
+        return {**asdict(self), "share": round(self.share, 4)}
 
 
 @dataclass(frozen=True, slots=True)
 class BackgroundJob:
-    """A piece of long work in processes of its own, as it stands."""
-
     job_id: str  # its name: the same work has the same name, and so is never done twice at once
     kind: str  # what kind of work it is, such as `infer`
     about: str  # what it is about: a dataset's name or key
     state: JobState  # where it stands
     progress: JobProgress | None  # how far it is, where it has said so
     message: str | None  # why it failed, in one sentence
-    made_at: float  # [s since 1970] when it was first started, and when it ended
-    ended_at: float | None  # [s since 1970] when it was first started, and when it ended
+    made_at: float  # [s since 1970] when it was first started
+    ended_at: float | None  # [s since 1970]
     runs: int  # how often it was started
 
     def to_dict(self) -> dict[str, Any]:
-        """Return all fields as plain JSON types."""
         return {
             "job_id": self.job_id,
             "kind": self.kind,
@@ -124,7 +104,6 @@ class BackgroundJob:
 
     @property
     def words(self) -> str:
-        """The state and the progress in words."""
         far = self.progress
         if self.state is not JobState.RUNNING:
             return STATE_WORDS[self.state]
@@ -156,7 +135,6 @@ LOCK_PAUSES = (0.0, 0.01, 0.02, 0.05)
 
 @contextmanager
 def held_lock(folder: Path) -> Iterator[int | None]:
-    """Yield the descriptor of a job's lock, or None where another process holds it."""
     lock = os.open(folder / "lock", os.O_CREAT | os.O_RDWR, 0o600)
     try:
         yield lock if any(_taken(lock, pause) for pause in LOCK_PAUSES) else None
@@ -174,7 +152,6 @@ def _taken(lock: int, pause: float) -> bool:
 
 
 def is_running(folder: Path) -> bool:
-    """Return whether a process holds a job's lock."""
     try:
         lock = os.open(folder / "lock", os.O_RDWR)
     except FileNotFoundError:
@@ -210,7 +187,6 @@ def read_job(folder: Path) -> BackgroundJob:
 
 
 def last_progress(path: Path) -> JobProgress | None:
-    """Return the last whole line of progress in a file."""
     for line in reversed(_tail(path)):
         with suppress(ValueError, TypeError, KeyError):
             stored = json.loads(line)
@@ -228,7 +204,6 @@ def last_progress(path: Path) -> JobProgress | None:
 
 
 def group_of(folder: Path) -> int | None:
-    """Return the process group of a job's last run."""
     stored = _read(folder / "process.json")
     return None if stored is None else int(stored["group"])
 
@@ -255,7 +230,6 @@ def _message(folder: Path, end: dict[str, Any] | None) -> str:
 
 
 def _tail(path: Path) -> list[bytes]:
-    """Return the last whole lines of a file that may be growing."""
     try:
         with path.open("rb") as file:
             size = file.seek(0, os.SEEK_END)
@@ -292,8 +266,6 @@ STEP_SECONDS = 60.0
 
 
 class BackgroundJobs:
-    """The jobs of a service, one folder each."""
-
     def __init__(
         self, folder: Path, *, cancel_seconds: float = CANCEL_SECONDS, memory: int | None = None
     ) -> None:
@@ -315,14 +287,12 @@ class BackgroundJobs:
         return self._run(self._known(job_id), command)
 
     def get(self, job_id: str) -> BackgroundJob | None:
-        """Return a job by its name; None where it was never started."""
         try:
             return read_job(self._path(job_id))
         except FileNotFoundError:
             return None
 
     def all(self, about: str | None = None) -> list[BackgroundJob]:
-        """Return all jobs, or those about one thing, the newest first."""
         found = []
         for path in self._folder.iterdir():
             if NAME.fullmatch(path.name):
@@ -338,12 +308,11 @@ class BackgroundJobs:
             write_whole(folder / "cancelled", "", private=True)
         for number in (signal.SIGTERM, signal.SIGKILL):
             self._signal(folder, number)
-            if self._ends(folder):
+            if self._until(lambda: not is_running(folder)):
                 break
         return read_job(folder)
 
     def remove(self, job_id: str) -> None:
-        """Forget work that is not running."""
         folder = self._known(job_id)
         with held_lock(folder) as lock:
             if lock is None:
@@ -411,9 +380,6 @@ class BackgroundJobs:
         if group is not None and is_running(folder):
             with suppress(ProcessLookupError):
                 os.killpg(group, number)
-
-    def _ends(self, folder: Path) -> bool:
-        return self._until(lambda: not is_running(folder))
 
     def _until(self, happened: Callable[[], bool]) -> bool:
         last = time.monotonic() + self._cancel_seconds

@@ -12,14 +12,14 @@ import subprocess
 import tarfile
 import tempfile
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import closing, suppress
+from contextlib import closing, contextmanager, suppress
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 from urllib.parse import quote
 
-from sqlalchemy import Connection, delete, func, inspect, make_url, select, update
+from sqlalchemy import Connection, Engine, delete, func, inspect, make_url, select, update
 
 from sunveil import __version__
 from sunveil.errors import LedgerConflict, LedgerError, SunveilError
@@ -42,8 +42,16 @@ SQLITE, POSTGRESQL = "sqlite", "postgresql"
 
 
 def kind_of(where: str) -> str:
-    """Return which database a path or URL is of."""
     return POSTGRESQL if is_url(where) else SQLITE
+
+
+@contextmanager
+def _opened(where: str) -> Iterator[Engine]:
+    engine = open_engine(where)
+    try:
+        yield engine
+    finally:
+        engine.dispose()
 
 
 def dump_database(where: str, out: Path) -> dict[str, HighWaterMark]:
@@ -65,36 +73,26 @@ def dump_database(where: str, out: Path) -> dict[str, HighWaterMark]:
         raise LedgerError(
             f"the database cannot be copied ({type(error).__name__}); check the disk, and try again"
         ) from None
-    engine = open_engine(str(out))
-    try:
-        with reading(engine) as connection:
-            return chain_ends(connection)
-    finally:
-        engine.dispose()
+    with _opened(str(out)) as engine, reading(engine) as connection:
+        return chain_ends(connection)
 
 
 def _dump_postgresql(where: str, out: Path) -> dict[str, HighWaterMark]:
-    engine = open_engine(where)
-    try:
-        with reading(engine) as connection:
-            # what is read here and what is dumped are of one instant
-            ends = chain_ends(connection)
-            snapshot = connection.execute(select(func.pg_export_snapshot())).scalar_one()
-            options = ["--format=custom", "--no-owner", f"--snapshot={snapshot}"]
-            _run_tool("pg_dump", where, [*options, "--file", str(out)])
-    finally:
-        engine.dispose()
+    with _opened(where) as engine, reading(engine) as connection:
+        # what is read here and what is dumped are of one instant
+        ends = chain_ends(connection)
+        snapshot = connection.execute(select(func.pg_export_snapshot())).scalar_one()
+        options = ["--format=custom", "--no-owner", f"--snapshot={snapshot}"]
+        _run_tool("pg_dump", where, [*options, "--file", str(out)])
     return ends
 
 
 def chain_ends(connection: Connection) -> dict[str, HighWaterMark]:
-    """Return how long the chain of each dataset is, and how it ends."""
     rows = connection.execute(select(datasets.c.name, datasets.c.length, datasets.c.head))
     return {row.name: HighWaterMark(row.length, row.head) for row in rows}
 
 
 def load_database(dump: Path, where: str) -> None:
-    """Bring a dumped database back, into a place where there is none."""
     if kind_of(where) == POSTGRESQL:
         options = ["--no-owner", "--no-privileges", "--single-transaction", "--exit-on-error"]
         _run_tool(
@@ -108,17 +106,16 @@ def load_database(dump: Path, where: str) -> None:
 
 
 def check_empty(where: str) -> None:
-    """Refuse a database that holds anything."""
     if kind_of(where) == SQLITE:
         if Path(where).exists():
             raise SunveilError("there is a database at the new place; a restore needs an empty one")
         return
-    engine = open_engine(where)
-    try:
-        with translated_errors(engine), engine.connect() as connection:
-            tables = inspect(connection).get_table_names()
-    finally:
-        engine.dispose()
+    with (
+        _opened(where) as engine,
+        translated_errors(engine),
+        engine.connect() as connection,
+    ):
+        tables = inspect(connection).get_table_names()
     if tables:
         raise SunveilError("the new database holds tables already; a restore needs an empty one")
 
@@ -152,8 +149,6 @@ OF_PROCESSES = ("lock", "process.json")
 
 @dataclass(frozen=True, slots=True)
 class BackupSummary:
-    """What a backup holds."""
-
     files: int  # how many files of the data folder
     size: int  # [bytes] of the backup
     marks: dict[str, HighWaterMark]  # how far each dataset's chain is
@@ -161,7 +156,6 @@ class BackupSummary:
 
 
 def back_up_service(settings: ServiceSettings, out: Path) -> BackupSummary:
-    """Write the database and the data folder of a service into one file."""
     if not settings.data.is_dir():
         raise SunveilError("there is no such data folder; name the folder of a service")
     if out.exists():
@@ -254,7 +248,6 @@ class _Exactly(io.RawIOBase):
 
 
 def _add(archive: tarfile.TarFile, path: Path, name: str) -> str:
-    """Add a file to the archive, and return its digest."""
     with path.open("rb") as file:
         info = archive.gettarinfo(arcname=name, fileobj=file)
         info.mode, info.uid, info.gid, info.uname, info.gname = 0o600, 0, 0, "", ""
@@ -271,8 +264,6 @@ DAMAGED = "this file is no backup of a service, or it was damaged; take another 
 
 @dataclass(frozen=True, slots=True)
 class Restored:
-    """What came back."""
-
     made: str  # when the backup was made, in UTC
     verdicts: tuple[Verdict, ...]  # what the verification of each dataset found
     missing: tuple[str, ...]
@@ -361,7 +352,10 @@ def _known_marks(where: str, given: Path | None) -> dict[str, HighWaterMark]:
         return found
     if not given.is_file():
         raise SunveilError("there is no such mark; name the file that was kept apart")
-    return _higher(found, HighWaterMarks(given).all())
+    for name, mark in HighWaterMarks(given).all().items():
+        if name not in found or found[name].length < mark.length:
+            found[name] = mark
+    return found
 
 
 def _check_marks(known: Mapping[str, HighWaterMark], reached: Mapping[str, Any]) -> None:
@@ -375,16 +369,6 @@ def _check_marks(known: Mapping[str, HighWaterMark], reached: Mapping[str, Any])
             " spent twice; restore the newest backup, and where none reaches the mark, nothing"
             " more may be asked of these datasets"
         )
-
-
-def _higher(
-    one: Mapping[str, HighWaterMark], other: Mapping[str, HighWaterMark]
-) -> dict[str, HighWaterMark]:
-    found = dict(one)
-    for name, mark in other.items():
-        if name not in found or found[name].length < mark.length:
-            found[name] = mark
-    return found
 
 
 def _begin_again(
@@ -422,14 +406,11 @@ def revoke_everything(db: Transaction) -> None:
 
 def _set_marks(where: str) -> None:
     """Note how far each chain is, so that an older copy is noticed from now on."""
-    engine = open_engine(where)
-    try:
+    with _opened(where) as engine:
         with reading(engine) as connection:
             reached = chain_ends(connection)
         with default_marks(engine).moving_all(reached):
             pass
-    finally:
-        engine.dispose()
 
 
 def _empty(folder: Path) -> None:

@@ -11,7 +11,7 @@ import threading
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from http import HTTPStatus
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from cachetools import TTLCache
 from fastapi.exceptions import RequestValidationError
@@ -23,10 +23,12 @@ from starlette.requests import Request
 from sunveil.errors import LedgerUnavailable, log_unforeseen
 from sunveil.ledger.ledger import Ledger
 from sunveil.service.passwords_and_tokens import KnownBrowsers, RateLimit, SignInLimits, Token
-from sunveil.service.questions import Broker
 from sunveil.service.settings import ServiceSettings
 from sunveil.service.store.accounts import kept_secret
 from sunveil.service.store.database import Store, TokenRow
+
+if TYPE_CHECKING:
+    from sunveil.service.answer_questions import LedgerBroker
 
 # Names the folder, before prometheus_client is imported.
 SHARED_COUNTS = "PROMETHEUS_MULTIPROC_DIR"
@@ -36,8 +38,6 @@ BUCKETS = (0.005, 0.02, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 15.0, 60.0)
 
 
 class Metrics:
-    """What a service counts while it runs."""
-
     def __init__(self) -> None:
         self.registry = CollectorRegistry()
         self.requests = Histogram(
@@ -58,7 +58,6 @@ class Metrics:
         )
 
     def of_all_workers(self) -> CollectorRegistry:
-        """Return what all workers of the service have counted."""
         if SHARED_COUNTS not in os.environ:
             return self.registry
         found = CollectorRegistry()
@@ -66,7 +65,6 @@ class Metrics:
         return found
 
     def count_request(self, *, route: str, method: str, status: int, seconds: float) -> None:
-        """Count a request."""
         known = method if method in ("GET", "HEAD", "POST", "PUT", "DELETE", "OPTIONS") else "other"
         self.requests.labels(route, known, f"{status // 100}xx").observe(seconds)
 
@@ -87,7 +85,6 @@ class RateLimits:
 
     @classmethod
     def of(cls, settings: ServiceSettings, store: Store) -> RateLimits:
-        """Return full buckets of the sizes that the settings give."""
         rates = settings.rates
         failures = RateLimit(rates.login_attempts, rates.login_attempts_burst)
         with store.changing() as db:
@@ -129,19 +126,16 @@ class Tokens:
         return row if row is not None and token.fits(row.digest) else None
 
     def forget(self, token_id: str) -> None:
-        """Forget a token: its next use is looked up."""
         with self._lock:
             self._known.pop(token_id, None)
 
 
 @dataclass(frozen=True, slots=True)
 class Service:
-    """A running service."""
-
     settings: ServiceSettings  # where its data are, and its limits
     ledger: Ledger  # promises, and what has been spent against them
     store: Store  # the service's own tables
-    broker: Broker  # what answers questions
+    broker: LedgerBroker  # what answers questions
     tokens: Tokens
     limits: RateLimits
     ask_slots: asyncio.Semaphore
@@ -158,7 +152,6 @@ class Service:
 
 
 def service_of(request: Request) -> Service:
-    """Return the service that a request came to."""
     found = request.app.state.service
     assert isinstance(found, Service)
     return found
@@ -186,8 +179,6 @@ SLUGS = {
 
 
 class Problem(HTTPException):
-    """A refusal with a message for the caller."""
-
     def __init__(
         self,
         status: int,
@@ -204,7 +195,6 @@ class Problem(HTTPException):
         self.more = more
 
     def to_dict(self) -> dict[str, Any]:
-        """Return the problem as the JSON object of RFC 9457."""
         return {
             "type": TYPE_PREFIX + self.slug,
             "title": self.title,
@@ -243,7 +233,6 @@ def unavailable_problem(error: LedgerUnavailable | OSError) -> Problem:
 
 
 def as_problem(error: Exception) -> Problem:
-    """Return the problem of an error that the framework raised."""
     if isinstance(error, Problem):
         return error
     if isinstance(error, RequestValidationError):

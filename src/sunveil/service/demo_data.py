@@ -18,7 +18,7 @@ from sunveil.errors import SunveilError
 from sunveil.ledger.promises import Promise
 from sunveil.privacy.guarantees import System
 from sunveil.service.context import Service
-from sunveil.service.curator.inference import job_of, start_inference, update_states
+from sunveil.service.curator.inference import infer_now, job_of
 from sunveil.service.questions import FleetTableQuestion
 from sunveil.service.settings import ServiceSettings
 from sunveil.service.store.accounts import (
@@ -50,8 +50,6 @@ Say = Callable[[str], None]
 
 @dataclass(frozen=True, slots=True)
 class Demo:
-    """Ready credentials."""
-
     curator: str  # of the curator
     password: str  # of the curator
     token: str  # of the analyst
@@ -186,17 +184,10 @@ def _far(service: Service, name: str) -> str:
 
 
 def _infer(service: Service, name: str) -> None:
-    """Infer the fleet as a curator would, by a job, and wait for it."""
-    job = start_inference(service, name)
-    while not job.state.over:
-        time.sleep(0.1)
-        job = job_of(service, name) or job
-    update_states(service)
-    with service.store.reading() as db:
-        if find_served(db, name).state != READY:
-            raise SunveilError(
-                "the demo's fleet could not be inferred; look at its job in the curator's console"
-            )
+    if infer_now(service, name).state != READY:
+        raise SunveilError(
+            "the demo's fleet could not be inferred; look at its job in the curator's console"
+        )
 
 
 def write_fleet(folder: Path, systems: int) -> list[str]:

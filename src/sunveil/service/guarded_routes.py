@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import time
-from collections.abc import AsyncIterator, Callable, Coroutine
+from collections.abc import AsyncIterator, Callable, Container, Coroutine
 from contextlib import asynccontextmanager
 from enum import StrEnum
+from functools import partial
 from typing import Any, ClassVar, TypeVar
 
 from fastapi import APIRouter, FastAPI
@@ -37,7 +38,15 @@ from sunveil.service.context import (
     unavailable_problem,
 )
 from sunveil.service.passwords_and_tokens import Attempt, SignInLimits, same_secret
-from sunveil.service.settings import ANALYST, CONSOLE, CURATOR, GUEST, PORTAL, ServiceSettings
+from sunveil.service.settings import (
+    ANALYST,
+    AUDITOR,
+    CONSOLE,
+    CURATOR,
+    GUEST,
+    PORTAL,
+    ServiceSettings,
+)
 
 SAFE = ("GET", "HEAD", "OPTIONS")
 CREATED, SEE_OTHER, BAD_REQUEST = 201, 303, 400
@@ -59,6 +68,8 @@ class GuardedRoute(APIRoute):
     """A route with a guard, :meth:`admit`, that runs before the body is read."""
 
     audience: ClassVar[Audience]
+    # statuses by which a form or a question that was answered is for the audit log
+    events: ClassVar[Container[int]] = ()
 
     async def admit(self, request: Request) -> Identity | Response:
         """Return who is let in, or where to send them instead; raise a problem to refuse."""
@@ -98,13 +109,9 @@ class GuardedRoute(APIRoute):
 
         return guarded
 
-    def is_event(self, response: Response) -> bool:
-        """Return whether a form or a question that was answered so is for the audit log."""
-        return False
-
     def _record(self, request: Request, response: Response) -> None:
         audited = getattr(request.state, "audited", False)  # by the page itself
-        if request.method not in SAFE and not audited and self.is_event(response):
+        if request.method not in SAFE and not audited and response.status_code in self.events:
             given = request.path_params
             record_event(
                 request,
@@ -114,7 +121,6 @@ class GuardedRoute(APIRoute):
             )
 
     async def answer(self, request: Request, inner: Handler) -> Response:
-        """Answer a request that was admitted."""
         return await inner(request)
 
     def problem_for(self, error: SunveilError) -> Problem:
@@ -137,8 +143,6 @@ class ProbeRoute(GuardedRoute):
 
 
 class PublicRoute(GuardedRoute):
-    """A page for anybody."""
-
     audience = Audience.PUBLIC
 
     async def admit(self, request: Request) -> Identity | Response:
@@ -161,9 +165,8 @@ class PublicRoute(GuardedRoute):
 
 
 class AnalystPage(GuardedRoute):
-    """A page for an analyst who has logged in."""
-
     audience = Audience.ANALYST
+    events = (SEE_OTHER,)  # something was drawn, to which the browser is sent on
 
     async def admit(self, request: Request) -> Identity | Response:
         """Admit an analyst with a session; others are shown to the login."""
@@ -175,15 +178,12 @@ class AnalystPage(GuardedRoute):
             await check_form(request, found)
         return found
 
-    def is_event(self, response: Response) -> bool:
-        """Return whether something was drawn, to which the browser is sent on."""
-        return response.status_code == SEE_OTHER
-
 
 class AnalystApi(GuardedRoute):
     """An address for programs, which send a token and no cookie."""
 
     audience = Audience.ANALYST
+    events = (CREATED,)  # something was drawn
 
     async def admit(self, request: Request) -> Identity | Response:
         """Admit a token that holds."""
@@ -196,15 +196,13 @@ class AnalystApi(GuardedRoute):
             ANALYST, row.analyst, scope=row.scope, account=row.account or "", token=row.id
         )
 
-    def is_event(self, response: Response) -> bool:
-        """Return whether something was drawn."""
-        return response.status_code == CREATED
-
 
 class ConsolePage(GuardedRoute):
     """A page of the console that curators and auditors see: the ledger, and their own account."""
 
     audience = Audience.CONSOLE
+    events = range(BAD_REQUEST)  # something was changed
+    roles: ClassVar[Container[str]] = (CURATOR, AUDITOR)
 
     async def admit(self, request: Request) -> Identity | Response:
         """Admit who has signed in to the console; an analyst is refused, others must sign in."""
@@ -213,18 +211,12 @@ class ConsolePage(GuardedRoute):
             if bearer_of(request) is not None or await session_of(request, PORTAL) is not None:
                 raise Problem(403, "This is for curators; sign in as one.")
             return to_login(request, CONSOLE)
-        self.check_role(found)
+        if found.role not in self.roles:
+            raise Problem(403, "This is for curators; an auditor may read the ledger.")
         check_rate(service_of(request).limits.reads.take(found.cookie))
         if request.method not in SAFE:
             await check_form(request, found)
         return found
-
-    def is_event(self, response: Response) -> bool:
-        """Return whether something was changed."""
-        return response.status_code < BAD_REQUEST
-
-    def check_role(self, found: Identity) -> None:
-        """Refuse a role that may not see the page: none here."""
 
     def problem_for(self, error: SunveilError) -> Problem:
         """Return the error's own words: they are made for the curator."""
@@ -232,14 +224,8 @@ class ConsolePage(GuardedRoute):
 
 
 class CuratorPage(ConsolePage):
-    """A page for a curator who has signed in."""
-
     audience = Audience.CURATOR
-
-    def check_role(self, found: Identity) -> None:
-        """Refuse an auditor."""
-        if found.role != CURATOR:
-            raise Problem(403, "This is for curators; an auditor may read the ledger.")
+    roles = (CURATOR,)
 
 
 def to_login(request: Request, side: str) -> Response:
@@ -271,36 +257,6 @@ def takes_uploads(endpoint: Endpoint) -> Endpoint:
     return endpoint
 
 
-def public_router(prefix: str = "") -> APIRouter:
-    """Return a router of pages for anybody."""
-    return _router(PublicRoute, prefix)
-
-
-def probe_router() -> APIRouter:
-    """Return a router of what watches over the service ask."""
-    return _router(ProbeRoute)
-
-
-def analyst_router() -> APIRouter:
-    """Return a router of pages for analysts who have logged in."""
-    return _router(AnalystPage, "/analyst")
-
-
-def api_router() -> APIRouter:
-    """Return a router of the JSON API, for analysts' tokens."""
-    return APIRouter(prefix="/api/v1", route_class=AnalystApi, redirect_slashes=False)
-
-
-def curator_router() -> APIRouter:
-    """Return a router of pages for curators who have logged in."""
-    return _router(CuratorPage, "/curator")
-
-
-def console_router() -> APIRouter:
-    """Return a router of pages for curators and auditors who have signed in."""
-    return _router(ConsolePage, "/curator")
-
-
 def _router(kind: type[GuardedRoute], prefix: str = "") -> APIRouter:
     return APIRouter(
         prefix=prefix,
@@ -309,6 +265,18 @@ def _router(kind: type[GuardedRoute], prefix: str = "") -> APIRouter:
         default_response_class=Response,
         redirect_slashes=False,
     )
+
+
+def api_router() -> APIRouter:
+    """Return a router of the JSON API, for analysts' tokens."""
+    return APIRouter(prefix="/api/v1", route_class=AnalystApi, redirect_slashes=False)
+
+
+public_router = partial(_router, PublicRoute)
+probe_router = partial(_router, ProbeRoute)
+analyst_router = partial(_router, AnalystPage, "/analyst")
+curator_router = partial(_router, CuratorPage, "/curator")
+console_router = partial(_router, ConsolePage, "/curator")
 
 
 def add_routers(app: FastAPI, *routers: APIRouter) -> None:

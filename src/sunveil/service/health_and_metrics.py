@@ -43,7 +43,6 @@ class WithoutTraceback(logging.Filter):
     """Keep out of the log what an exception says, unless SUNVEIL_DEBUG=1: it may hold anything."""
 
     def filter(self, record: logging.LogRecord) -> bool:
-        """Strip the exception from a record, but for its kind."""
         said = record.getMessage()
         if record.name == "asyncio":
             # its further lines show objects, and what they hold
@@ -99,7 +98,6 @@ class TextLines(logging.Formatter):
     """Lines that people read: time, level, logger, message, and facts as ``name="value"``."""
 
     def format(self, record: logging.LogRecord) -> str:
-        """Return a record as one line."""
         facts = getattr(record, "facts", {})
         fields = "".join(f" {name}={json.dumps(value)}" for name, value in facts.items())
         message = " ".join(record.getMessage().splitlines())
@@ -113,7 +111,6 @@ class JsonLines(logging.Formatter):
     """Lines that programs read: one JSON object each."""
 
     def format(self, record: logging.LogRecord) -> str:
-        """Return a record as one line."""
         line = {
             "time": _time(record),
             "level": record.levelname.lower(),
@@ -165,7 +162,6 @@ class Observed:
         self._app = app
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Pass a request on, and count it when it has been answered."""
         if scope["type"] != "http":
             await self._app(scope, receive, send)
             return
@@ -223,25 +219,21 @@ _trying = threading.Lock()
 
 @router.get("/livez")
 async def live(request: Request) -> Response:
-    """Say that the process answers; if not, restart it."""
     return _said(200, "ok")
 
 
 @router.get("/readyz")
+@router.get("/healthz")  # the name that it had first
 def ready(request: Request) -> Response:
     """Say whether the service can do its work: write its ledger, and run jobs."""
-    return _readiness(request)
-
-
-@router.get("/healthz")
-def health(request: Request) -> Response:
-    """Say the same as ``/readyz``, under the name that it had first."""
-    return _readiness(request)
+    service = service_of(request)
+    found = {"ledger": _writable(request), **{name: it() for name, it in service.checks.items()}}
+    words = [f"{name}: {'ok' if holds else 'not ready'}" for name, holds in found.items()]
+    return _said(200 if all(found.values()) else 503, "\n".join(words))
 
 
 @metrics_router.get("/metrics")
 def metrics(request: Request) -> Response:
-    """Return counts for Prometheus, to the addresses that may have them."""
     service, address = service_of(request), parse_address(client_address(request))
     allowed = address is not None and is_within(address, service.settings.metrics_from)
     if not allowed or any(name in request.headers for name in PROXY_SIGNS):
@@ -249,13 +241,6 @@ def metrics(request: Request) -> Response:
     text = generate_latest(service.metrics.of_all_workers())
     text += generate_latest(StateCollector(service))
     return Response(text, media_type=CONTENT_TYPE_LATEST)
-
-
-def _readiness(request: Request) -> Response:
-    service = service_of(request)
-    found = {"ledger": _writable(request), **{name: it() for name, it in service.checks.items()}}
-    words = [f"{name}: {'ok' if holds else 'not ready'}" for name, holds in found.items()]
-    return _said(200 if all(found.values()) else 503, "\n".join(words))
 
 
 def _said(status: int, words: str) -> Response:

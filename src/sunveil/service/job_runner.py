@@ -31,7 +31,6 @@ def main(folder: Path, lock: int) -> None:
 
 
 def write_json(path: Path, content: dict[str, object]) -> None:
-    """Write a small file in one step."""
     aside = path.with_name(f".{path.name}.part")
     with open(os.open(aside, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600), "w") as file:
         json.dump(content, file)

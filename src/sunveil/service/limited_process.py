@@ -32,7 +32,9 @@ _KINDS: dict[str, type[SourceError] | type[ParameterError]] = {
 }
 
 
-def run_guarded(task: Callable[..., Any], *arguments: Any, limits: ReadingLimits) -> Any:
+def run_guarded(
+    task: Callable[..., dict[str, Any]], *arguments: Any, limits: ReadingLimits
+) -> dict[str, Any]:
     """Run a function in a process of its own, and return what it returns."""
     _CONTEXT.set_forkserver_preload([_READERS])
     ours, theirs = _CONTEXT.Pipe(duplex=False)
@@ -54,11 +56,11 @@ def run_guarded(task: Callable[..., Any], *arguments: Any, limits: ReadingLimits
         log.error("an upload could not be read: %s", answer["unforeseen"])
     if "refused" in answer:
         raise _KINDS.get(answer["refused"], SourceError)(answer["why"])
-    return answer["found"]
+    found: dict[str, Any] = answer["found"]
+    return found
 
 
 def too_much(limits: ReadingLimits) -> UploadTooLarge:
-    """Return the refusal of what cannot be read within the limits, which names them."""
     return UploadTooLarge(
         f"reading these files takes more than the {size_text(limits.memory)} of memory or the"
         f" {limits.seconds:,.0f} seconds that this service allows (settings reading.memory and"

@@ -47,8 +47,6 @@ router = public_router("/static")
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Asset:
-    """A style, script or image as it is sent."""
-
     media_type: str  # its MIME type
     plain: bytes  # its bytes, and the same by gzip
     packed: bytes  # its bytes, and the same by gzip
@@ -57,7 +55,6 @@ class Asset:
 
 @cache
 def asset_names() -> frozenset[str]:
-    """Return the names of all files that are sent."""
     own = {path.name for path in STATIC.iterdir() if path.suffix in CONTENT_TYPES}
     return frozenset({*own, PLOTLY})
 
@@ -98,7 +95,6 @@ def plotly_style_ids() -> tuple[str, ...]:
 
 @router.get("/{name}")
 def static_file(request: Request, name: str) -> Response:
-    """Send a style or a script."""
     if name not in asset_names():
         raise Problem(404, "There is nothing here; check the address.")
     asset = load_asset(name)
@@ -124,7 +120,6 @@ SYSTEMS = (("Android", "Android"), ("iPhone", "iPhone"), ("iPad", "iPad"), ("Win
 
 
 def browser_name(agent: str) -> str:
-    """Return a browser's name and system, or the program's own word for itself."""
     browser = next((name for mark, name in BROWSERS if f"{mark}/" in agent), "")
     system = next((name for mark, name in SYSTEMS if mark in agent), "")
     if browser:
@@ -171,7 +166,6 @@ _ESCAPES = {
 
 @cache
 def environment() -> jinja2.Environment:
-    """Return the environment of all pages; everything in them is escaped."""
     made = jinja2.Environment(
         loader=jinja2.FileSystemLoader([TEMPLATES, REPORTS]),
         autoescape=True,
@@ -190,7 +184,6 @@ def environment() -> jinja2.Environment:
 
 
 def amount(value: float) -> str:
-    """Return a number as people read it."""
     return f"{value:.4g}"
 
 
@@ -202,7 +195,6 @@ def cell(value: Any) -> str:
 
 
 def figure_json(figure: dict[str, Any]) -> Markup:
-    """Return a figure as JSON that may stand in a page."""
     text = json.dumps(figure, allow_nan=False, separators=(",", ":"))
     return Markup(text.translate(_ESCAPES))  # noqa: S704 - nothing in it can end its element
 
@@ -215,7 +207,6 @@ def identity_of(request: Request) -> Identity:
 
 
 def render(request: Request, template: str, /, *, status: int = 200, **values: Any) -> Response:
-    """Return a page, with the messages that wait for this browser."""
     identity = identity_of(request)
     if identity.flash:
         with service_of(request).store.changing() as db:
@@ -245,7 +236,6 @@ def render_part(request: Request, template: str, /, **values: Any) -> Response:
 
 
 def redirect(request: Request, path: str, *, message: str = "", kind: str = "good") -> Response:
-    """Send a browser on to a page after a form, with a message for that page."""
     assert path.startswith("/")
     assert not path.startswith("//")
     assert kind in NOTICE_KINDS
@@ -256,7 +246,6 @@ def redirect(request: Request, path: str, *, message: str = "", kind: str = "goo
 
 
 async def problem_response(request: Request, error: Exception) -> Response:
-    """Return the response of a problem: JSON to programs, a page to people."""
     problem = as_problem(error)
     problem.detail = without_server_paths(problem.detail, service_of(request).settings)
     if request.url.path.startswith(API):
@@ -270,7 +259,6 @@ async def problem_response(request: Request, error: Exception) -> Response:
 
 
 def problem_page(request: Request, problem: Problem) -> Response:
-    """Return the page of a problem."""
     identity = getattr(request.state, "identity", None) or guest_of(request)
     text = _filled("problem.html", request, identity, flashes=(), problem=problem)
     response = HTMLResponse(text, status_code=problem.status_code, headers=problem.headers)

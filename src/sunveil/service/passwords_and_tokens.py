@@ -64,7 +64,6 @@ class SecurityHeaders:
         self._of_maps = _encoded({**fixed, "content-security-policy": MAP_POLICY})
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Pass a request on, and add the headers to the response."""
         if scope["type"] != "http":
             await self._app(scope, receive, send)
             return
@@ -128,7 +127,6 @@ def check_strength(password: str, names: Sequence[str] = ()) -> None:
 
 
 def hash_password(password: str) -> str:
-    """Return a password's scrypt hash, as it is kept."""
     salt = secrets.token_bytes(16)
     made = _scrypt(password, salt, cost=COST, block=BLOCK, parallel=PARALLEL)
     return f"scrypt${COST}${BLOCK}${PARALLEL}${_base64(salt)}${_base64(made)}"
@@ -205,8 +203,6 @@ TOLD_RATE = 1.0 / 60.0
 
 @dataclass(frozen=True, slots=True)
 class Attempt:
-    """A try to sign in."""
-
     wait: int = 0  # [s] how long to wait before the next; 0 if this one may go on
     limit: str = ""  # which limit it met: `address`, `account`, `all` or `browser`; empty if none
     taken: tuple[tuple[RateLimit, str], ...] = field(default=(), repr=False)
@@ -226,7 +222,6 @@ class KnownBrowsers:
         self._key = key.encode()
 
     def issue(self, account: str) -> str:
-        """Return a new cookie for a browser that an account has signed in with."""
         name = secrets.token_hex(16)
         return f"{name}.{self._sign(account, name)}"
 
@@ -241,8 +236,6 @@ class KnownBrowsers:
 
 
 class SignInLimits:
-    """How often sign-ins may fail."""
-
     def __init__(self, rates: Rates, *, addresses: RateLimit, known: KnownBrowsers) -> None:
         self.known = known
         self.checks = asyncio.Semaphore(CHECKS_AT_ONCE)
@@ -293,7 +286,6 @@ class Token:
 
     @property
     def text(self) -> str:
-        """What the analyst is given."""
         return f"sv_{self.id}_{self.secret}"
 
     @property
@@ -307,12 +299,10 @@ class Token:
 
 
 def make_token() -> Token:
-    """Return a new token."""
     return Token(secrets.token_hex(8), random_secret())
 
 
 def read_token(text: str) -> Token | None:
-    """Return the token that a text is, or None."""
     found = _TOKEN.fullmatch(text.strip())
     return None if found is None else Token(found[1], found[2])
 

@@ -9,7 +9,6 @@ from sunveil.privacy.guarantees import Days, System, unit_name
 
 
 def promise_line(promise: Promise, *, short: bool = False) -> str:
-    """Return a promise as one sentence, or in a few words."""
     unit = unit_name(promise.unit)
     household = f"household ({_meters(promise)})"
     if unit != "system":
@@ -30,7 +29,6 @@ def promise_line(promise: Promise, *, short: bool = False) -> str:
 
 
 def promise_sentences(promise: Promise) -> list[str]:
-    """Return what a promise means, sentence by sentence."""
     unit, factor = promise.unit, _factor(promise.epsilon)
     if isinstance(unit, System):
         data = "The entire record of one household changes"

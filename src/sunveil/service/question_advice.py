@@ -22,7 +22,6 @@ from sunveil.service.questions import (
     Suggestion,
     SyntheticQuestion,
     SystemsQuestion,
-    TotalsQuestion,
 )
 
 # Larger ε that are tried.
@@ -62,17 +61,8 @@ FIRST: dict[str, tuple[dict[str, Any], ...]] = {
 _VERDICTS: dict[tuple[Any, ...], ErrorVerdict | None] = {}
 MOST_VERDICTS = 5000
 
-_TYPES = {
-    "fleet-table": FleetTableQuestion,
-    "totals": TotalsQuestion,
-    "quantiles": QuantilesQuestion,
-    "synthetic": SyntheticQuestion,
-    "systems": SystemsQuestion,
-}
-
 
 def advised_plan(case: AnalystQuestion, ledger: Ledger, *, share: AnalystShare) -> QuestionPlan:
-    """Return the plan of a question, with better variants."""
     found = plan(case, ledger)
     if found.kept or found.verdict in (None, ErrorVerdict.USEFUL):
         return found
@@ -83,7 +73,7 @@ def advised_plan(case: AnalystQuestion, ledger: Ledger, *, share: AnalystShare) 
 def suggest_question(case: AnalystQuestion, ledger: Ledger, *, share: AnalystShare) -> Suggestion:
     """Suggest the first useful question of a kind for 5% of a share."""
     epsilon = first_epsilon(share, concentrated=_concentrated(case, ledger))
-    kind = _TYPES[case.question.kind]
+    kind = type(case.question)
     found: Suggestion | None = None
     for fields in FIRST[case.question.kind]:
         lowest = 0.05 if kind is SyntheticQuestion else SMALLEST_EPSILON
@@ -157,7 +147,6 @@ def _plainer(question: Any) -> Iterator[tuple[str, Any]]:
 
 
 def _plainest(question: Any) -> Any:
-    """Return the simplest form of a question."""
     changed: dict[str, Any] = {}
     if isinstance(question, FleetTableQuestion):
         # sectors have the least noise
@@ -171,7 +160,6 @@ def _plainest(question: Any) -> Any:
 
 
 def _words_of(question: Any, plainest: Any) -> str:
-    """Describe how a question was simplified."""
     said = []
     if isinstance(question, FleetTableQuestion):
         (name,) = plainest.tables
@@ -187,7 +175,6 @@ def _words_of(question: Any, plainest: Any) -> str:
 
 
 def _faces(question: Any) -> bool:
-    """Return whether a question has a table with sectors."""
     return bool({"counts", "planes", "sectors"} & set(getattr(question, "tables", ())))
 
 

@@ -1,8 +1,11 @@
-"""Each kind of question: its plan, expected errors and answer, and the private data it needs."""
+"""Each kind of question: its plan, errors, answer and files, and the private data it needs."""
 
 from __future__ import annotations
 
+import datetime
+import json
 import math
+import tempfile
 import threading
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
@@ -16,7 +19,16 @@ from sunveil.ledger.ledger import Ledger
 from sunveil.ledger.promises import Question, SystemHome
 from sunveil.meters.schema_files import schema_digest
 from sunveil.privacy.discrete_noise import Spending
-from sunveil.publication.published_tables import LARGEST_KW, MARGINS, Bins, Publication
+from sunveil.privacy.guarantees import ConcentratedGuarantee, Guarantee, parse_unit
+from sunveil.publication.publication_folder import write_publication
+from sunveil.publication.published_tables import (
+    LARGEST_KW,
+    MARGINS,
+    Bins,
+    HowMade,
+    Publication,
+    PublishedTable,
+)
 from sunveil.publish.account import PublicationAccount
 from sunveil.publish.capacity_cap import ClipRule, expected_cut, ladder
 from sunveil.publish.fleet_tables import Expected, FleetTables, TableChoices
@@ -35,7 +47,7 @@ from sunveil.service.questions import (
     SystemsQuestion,
     TotalsQuestion,
 )
-from sunveil.service.store.database import Served
+from sunveil.service.store.database import ReleaseRow, Served
 from sunveil.service.upload_checks import meter_options
 from sunveil.site import Site
 
@@ -51,7 +63,6 @@ class DatasetCache(Generic[Held]):
         self._known: dict[str, tuple[Served, Held]] = {}
 
     def get(self, dataset: Served) -> Held:
-        """Return what is held of a dataset."""
         stamp = replace(dataset, title="", about="", made="")
         with self._lock:
             found = self._known.get(dataset.name)
@@ -66,21 +77,11 @@ class Data:
 
     def __init__(self, folder: Path) -> None:
         self._folder = folder
-        self._rows = DatasetCache(self._read_rows)
-        self._systems = DatasetCache(self._read_systems)
-        self._homes = DatasetCache(self._read_homes)
-
-    def rows(self, dataset: Served) -> FleetRows:
-        """Return the inferred rows of a fleet: private."""
-        return self._rows.get(dataset)
-
-    def systems(self, dataset: Served) -> SystemsToRelease:
-        """Return the meters of a fleet, and their weather: private."""
-        return self._systems.get(dataset)
-
-    def homes(self, dataset: Served) -> list[SystemHome]:
-        """Return who owns the systems, as far as the dataset's table of systems says."""
-        return self._homes.get(dataset)
+        # the inferred rows of a fleet, and its meters and their weather: private
+        self.rows = DatasetCache(self._read_rows).get
+        self.systems = DatasetCache(self._read_systems).get
+        # who owns the systems, as far as the dataset's table of systems says
+        self.homes = DatasetCache(self._read_homes).get
 
     def _read_homes(self, dataset: Served) -> list[SystemHome]:
         if dataset.table is None:
@@ -118,8 +119,6 @@ class Data:
 
 @dataclass(frozen=True, slots=True)
 class AnalystQuestion:
-    """A question to a dataset."""
-
     dataset: Served  # the dataset
     question: Any  # what is asked
     analyst: str  # who asks
@@ -207,7 +206,6 @@ def _expected(
 def table_choices(
     dataset: Served, asked: FleetTableQuestion | TotalsQuestion | QuantilesQuestion
 ) -> TableChoices:
-    """Return the public choices of a fleet's tables."""
     group = asked.group_by
     if group is not None and group not in dataset.keys:
         known = ", ".join(dataset.keys) or "none"
@@ -301,20 +299,60 @@ def cells_of(table: str, bins: Bins) -> int:
 
 
 def synthetic_errors(noise: dict[str, float]) -> tuple[ExpectedError, ...]:
-    """Return the errors of a synthetic table, from how far noise moves its counts."""
+    found = {name: min(100.0 * each, 100.0) for name, each in noise.items()}
     return tuple(
-        ExpectedError(
-            "synthetic-systems", name, min(100.0 * each, 100.0), "% of systems", MOVED, of=100.0
-        )
-        for name, each in noise.items()
+        ExpectedError("synthetic-systems", name, percent, "% of systems", MOVED, None, 100.0)
+        for name, percent in found.items()
     )
 
 
 def system_errors(errors: ExpectedErrors) -> tuple[ExpectedError, ...]:
-    """Return the errors of one row of a release of single systems."""
     assert errors.capacity is not None
     means = (errors.azimuth.mean, errors.tilt.mean, errors.capacity.mean)
     return tuple(
-        ExpectedError("systems", column, mean, sign, OFF, of=guess)
+        ExpectedError("systems", column, mean, sign, OFF, compared_with=guess)
         for (column, (sign, guess)), mean in zip(COLUMNS.items(), means, strict=True)
     )
+
+
+def publication_of(body: dict[str, Any]) -> Publication:
+    return Publication(
+        title=body["title"],
+        tables=tuple(PublishedTable.from_dict(table) for table in body["tables"]),
+        guarantee=_guarantee_of(body),
+        mechanism=body["mechanism"],
+        public=body["public"],
+        how=HowMade(**body["how"]),
+    )
+
+
+def _guarantee_of(body: dict[str, Any]) -> Guarantee | ConcentratedGuarantee:
+    unit, given = parse_unit(body["unit"]), body["guarantee"]
+    if given["kind"] == "concentrated":
+        return ConcentratedGuarantee(unit, given["rho"], given["proof"])
+    return Guarantee(unit, given["epsilon"], given["delta"], given["proof"])
+
+
+def files_of(release: ReleaseRow) -> dict[str, bytes]:
+    """Return the files of a release by name; the same release gives the same bytes."""
+    body, day = release.body, datetime.datetime.fromisoformat(release.made).date()
+    with tempfile.TemporaryDirectory() as folder:
+        target = Path(folder) / "files"
+        account = PublicationAccount.from_dict(body["account"])
+        written = write_publication(target, publication_of(body), account=account, published=day)
+        files = {path.name: path.read_bytes() for path in written}
+    return files | {f"{each['name']}.json": table_json(release.id, each) for each in body["tables"]}
+
+
+def table_json(release: str, table: dict[str, Any]) -> bytes:
+    names = [name for name, _, _ in table["columns"]]
+    fields = {
+        "release": release,
+        "name": table["name"],
+        "about": table["about"],
+        "columns": [
+            {"name": name, "kind": kind, "about": about} for name, kind, about in table["columns"]
+        ],
+        "rows": [dict(zip(names, row, strict=True)) for row in table["rows"]],
+    }
+    return json.dumps(fields, ensure_ascii=False, allow_nan=False).encode()

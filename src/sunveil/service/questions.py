@@ -1,11 +1,11 @@
-"""Public question and answer types, Broker protocol."""
+"""Public question and answer types."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Annotated, Any, Literal, Protocol, get_args
+from typing import Annotated, Any, Literal, get_args
 
-from pydantic import BaseModel, BeforeValidator, ConfigDict, Field
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, TypeAdapter
 
 from sunveil.errors import SunveilError
 from sunveil.publication.published_tables import ErrorVerdict, verdict_on, worst
@@ -139,13 +139,7 @@ Question = Annotated[
     Field(discriminator="kind"),
 ]
 
-KINDS: tuple[type[_Question], ...] = (
-    FleetTableQuestion,
-    TotalsQuestion,
-    QuantilesQuestion,
-    SyntheticQuestion,
-    SystemsQuestion,
-)
+QUESTIONS: TypeAdapter[Question] = TypeAdapter(Question)
 
 TITLES = {
     "fleet-table": "Fleet table",
@@ -181,20 +175,18 @@ def answer_title(question: Question) -> str:
 
 @dataclass(frozen=True, slots=True)
 class ExpectedError:
-    """An expected error, known before anything is spent."""
-
     table: str
     value: str  # column of the table
     error: float  # [unit]
     unit: str  # such as `systems` or `%`
     meaning: str  # kind of error, such as the standard deviation of the noise
     cost: float | None = None  # part of the cost; 0: with another table; None: undivided
-    of: float | None = None  # [unit] what the error is compared with: public
+    compared_with: float | None = None  # [unit] public
 
     @property
     def verdict(self) -> ErrorVerdict | None:
         """What it would be good for, by public rules."""
-        return verdict_on(self.error, unit=self.unit, of=self.of)
+        return verdict_on(self.error, unit=self.unit, of=self.compared_with)
 
 
 @dataclass(frozen=True, slots=True)
@@ -232,19 +224,8 @@ class QuestionPlan:
 
 @dataclass(frozen=True, slots=True)
 class Answered:
-    """The answer of a question, kept as a release."""
-
     release: str
     fresh: bool
-
-
-@dataclass(frozen=True, slots=True)
-class ReleaseFile:
-    """A file of a release."""
-
-    name: str
-    media_type: str
-    content: bytes
 
 
 class QuestionRefused(SunveilError):
@@ -265,34 +246,3 @@ class OverBudget(QuestionRefused):
 
 class KeyReused(QuestionRefused):
     """The idempotency key was used for another question."""
-
-
-class Broker(Protocol):
-    """Answers questions of analysts: charges, draws and keeps."""
-
-    def plan(self, dataset: str, question: Question, *, analyst: str) -> QuestionPlan:
-        """Return what a question would cost, or refuse it; spend nothing."""
-
-    def at_hand(self) -> bool:
-        """Whether the planner is loaded, so that pages need not wait for it."""
-
-    def suggest(self, dataset: str, kind: str, *, analyst: str) -> Suggestion:
-        """Suggest a question that costs at most 5% of the analyst's share."""
-
-    def ask(self, dataset: str, question: Question, *, analyst: str, key: str) -> Answered:
-        """Answer a question: charge it, draw it and keep it, or find the kept answer."""
-
-    def file_at_hand(self, release: str, name: str) -> ReleaseFile | None:
-        """Return a file of a release if it is in memory."""
-
-    def file(self, release: str, name: str) -> ReleaseFile:
-        """Return a file of a release: ``TABLE.csv``, ``TABLE.json``, ``release-card.yaml`` ..."""
-
-    def warm(self) -> None:
-        """Load the code that answers, so that the first question does not wait for it."""
-
-    def unanswered(self) -> bool:
-        """Return whether a charge has no answer: it is being drawn, or was interrupted."""
-
-    def recover(self, *, after: float = ...) -> None:
-        """Answer questions that were charged and then interrupted."""

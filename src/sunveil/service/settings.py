@@ -41,24 +41,20 @@ def side_of(role: str) -> str:
 
 
 def home_of(role: str) -> str:
-    """Return the first page of a role."""
     homes = {CURATOR: "/curator", AUDITOR: "/curator/ledger", ANALYST: "/analyst"}
     return homes.get(role, "/")
 
 
 def narrower(one: str, other: str) -> str:
-    """Return the scope that allows less."""
     return READ if READ in (one, other) else ASK
 
 
 def check_role(role: str) -> None:
-    """Refuse a role that there is not."""
     if role not in ROLES:
         raise ParameterError(f"a role is one of {', '.join(ROLES)}")
 
 
 def check_scope(scope: str) -> None:
-    """Refuse a scope that there is not."""
     if scope not in SCOPES:
         raise ParameterError(f"a scope is one of {', '.join(SCOPES)}")
 
@@ -81,8 +77,6 @@ KEYS = {
 
 @dataclass(frozen=True, slots=True)
 class OidcSettings:
-    """A provider of single sign-on, and what its claims mean here."""
-
     address: str  # where browsers reach this service, such as `https://sunveil.example.org`
     issuer: str  # the provider's address, by which it names itself in what it signs
     client_id: str  # how the provider knows this service; without a secret, as a public client
@@ -267,7 +261,6 @@ def mapped(network: Network) -> Network:
 
 
 def is_within(address: Address, networks: Iterable[Network]) -> bool:
-    """Return whether an address is in any of some networks."""
     return any(address in network for network in networks)
 
 
@@ -326,12 +319,12 @@ class ServiceSettings:
     access_log: bool = False
     connections: int = 800  # below 1,024, a process's usual limit of open files
     rates: Rates = field(default_factory=Rates)  # how often one token or address may ask
-    body_limit: int = 64 * 1024  # [bytes] largest body of a request, and of an upload by a curator
-    upload_limit: int = 512 * MEGABYTE  # [bytes]
+    body_limit: int = 64 * 1024  # [bytes] largest body of a request
+    upload_limit: int = 512 * MEGABYTE  # [bytes] largest upload of a curator
     reading: ReadingLimits = field(default_factory=ReadingLimits)
     job_memory: int | None = None  # [bytes]
-    session_hours: float = 12.0  # [h, min]
-    idle_minutes: float = 120.0  # [h, min]
+    session_hours: float = 12.0  # [h]
+    idle_minutes: float = 120.0  # [min]
     oidc: OidcSettings | None = None
     answer_seconds: Mapping[str, float] = field(default_factory=lambda: ANSWER_SECONDS)  # [s]
     asks_at_once: int = 8  # how many questions are answered at the same time
@@ -374,7 +367,6 @@ class ServiceSettings:
 
     @property
     def https(self) -> bool:
-        """Whether browsers reach it over TLS."""
         return self.address.startswith("https:")
 
     @property
@@ -392,17 +384,14 @@ class ServiceSettings:
 
     @property
     def where(self) -> str:
-        """Path or URL of the database."""
         return self.database or str(self.data / "sunveil.db")
 
     @property
     def datasets(self) -> Path:
-        """Folder that holds one folder per dataset."""
         return self.data / "datasets"
 
 
 def is_local(host: str) -> bool:
-    """Return whether only this machine can reach an address."""
     return host in ("localhost", "::1") or host.startswith("127.")
 
 
@@ -418,14 +407,12 @@ def _checked_address(address: str) -> str:
 
 @dataclass(frozen=True, slots=True)
 class UploadLimits:
-    """What one upload may be at most."""
-
     body: int = 4096 * MEGABYTE  # [bytes] the whole request
     unpacked: int = 16384 * MEGABYTE  # [bytes] all files together after archives are unpacked
     files: int = 5000  # how many files, those within archives counted
     ratio: int = 200
-    fields: int = 40  # [bytes] how many form fields beside the files, and the size of each
-    field: int = 16 * 1024  # [bytes] how many form fields beside the files, and the size of each
+    fields: int = 40  # form fields beside the files
+    field: int = 16 * 1024  # [bytes] each of them
     spare: int = 512 * MEGABYTE  # [bytes] what must stay free on the disk
 
 

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Annotated, Any
+from typing import Annotated
 
-from fastapi import APIRouter, Form
+from fastapi import Form
 from starlette.requests import Request
 from starlette.responses import RedirectResponse, Response
 
@@ -50,7 +50,6 @@ PASSWORD, TOKEN, SETUP, LINK, PROVIDER = "password", "token", "set-up", "link", 
 
 
 def open_account(request: Request, account: Account, *, way: str) -> str:
-    """Begin a session of an account, and return its cookie."""
     service = service_of(request)
     with service.store.changing() as db:
         note_sign_in(db, account)
@@ -87,20 +86,16 @@ def open_token(request: Request, row: TokenRow) -> str:
 
 
 def sign_in(request: Request, account: Account, *, way: str) -> Response:
-    """Begin a session of an account and send the browser to its first page."""
     return go_home(request, account.role, open_account(request, account, way=way))
 
 
 def go_home(request: Request, role: str, cookie: str) -> Response:
-    """Send a browser to the first page of a role, with the cookie of its session."""
     response = RedirectResponse(home_of(role), status_code=303)
     set_cookie(request, response, role, cookie)
     return response
 
 
 router = public_router()
-analyst_logout_router = analyst_router()
-console_logout_router = console_router()
 
 # a database takes no text with a zero in it
 ShortText = Annotated[str, Form(max_length=400, pattern=r"^[^\x00]*$")]
@@ -110,13 +105,11 @@ NO_LOCAL = "Passwords are switched off. Sign in through the provider."
 
 @router.get("/")
 def front(request: Request) -> Response:
-    """Show the front page: to the analyst's and to the curator's side."""
     return render(request, "front.html")
 
 
 @router.get("/analyst/login")
 def analyst_login(request: Request) -> Response:
-    """Show the analyst's sign-in."""
     return _sign_in_page(request, PORTAL)
 
 
@@ -124,7 +117,6 @@ def analyst_login(request: Request) -> Response:
 def analyst_log_in(
     request: Request, token: ShortText = "", name: ShortText = "", password: ShortText = ""
 ) -> Response:
-    """Sign an analyst in with a token, or with an account's name and password."""
     if not token.strip() and name.strip():
         return _by_password(request, PORTAL, name, password)
     service, given = service_of(request), read_token(token)
@@ -140,19 +132,16 @@ def analyst_log_in(
 
 @router.get("/curator/login")
 def curator_login(request: Request) -> Response:
-    """Show the console's sign-in."""
     return _sign_in_page(request, CONSOLE)
 
 
 @router.post("/curator/login")
 def curator_log_in(request: Request, name: ShortText = "", password: ShortText = "") -> Response:
-    """Sign somebody in with an account's name and password."""
     return _by_password(request, CONSOLE, name, password)
 
 
 @router.get("/setup/{secret}")
 def setup(request: Request, secret: str) -> Response:
-    """Show the form of the first curator's account, to who has the link."""
     _check_setup(request, secret)
     return render(request, "setup.html", problem=None, secret=secret, name="")
 
@@ -161,7 +150,6 @@ def setup(request: Request, secret: str) -> Response:
 def set_up(
     request: Request, secret: str, name: ShortText = "", password: ShortText = ""
 ) -> Response:
-    """Make the first curator's account."""
     _check_setup(request, secret)
     try:
         with service_of(request).store.changing() as db:
@@ -201,20 +189,7 @@ def use_link(request: Request, secret: str, password: ShortText = "") -> Respons
     return sign_in(request, account, way=LINK)
 
 
-@analyst_logout_router.post("/logout")
-def analyst_log_out(request: Request) -> Response:
-    """Sign an analyst out."""
-    return _log_out(request)
-
-
-@console_logout_router.post("/logout")
-def console_log_out(request: Request) -> Response:
-    """Sign a curator or an auditor out."""
-    return _log_out(request)
-
-
 def sentence(error: Exception) -> str:
-    """Return an error's words as a sentence on a page."""
     text = str(error)
     return f"{text[:1].upper()}{text[1:].rstrip('.')}."
 
@@ -267,12 +242,12 @@ def _linked(request: Request, secret: str) -> tuple[Account, str]:
     try:
         with service_of(request).store.reading() as db:
             found = find_link(db, secret)
-            account = None if found is None else account_of_id(db, found[0])
+            account = None if found is None else account_of_id(db, found.account)
     except ReleaseNotFound:
         account = None
     if found is None or account is None or account.disabled is not None:
         raise Problem(404, "This link is not valid, has expired or was used. Ask for another.")
-    return account, found[1]
+    return account, found.purpose
 
 
 def _link_page(
@@ -289,7 +264,12 @@ def _link_page(
     )
 
 
-def _log_out(request: Request) -> Response:
+analyst_side = analyst_router()
+console_side = console_router()
+DAY_CHOICES = (7, 30, DAYS, 180, MOST_DAYS)
+
+
+def log_out(request: Request) -> Response:
     identity, service = identity_of(request), service_of(request)
     with service.store.changing() as db:
         end_session(db, identity.cookie)
@@ -302,23 +282,7 @@ def _log_out(request: Request) -> Response:
     return response
 
 
-analyst_side = analyst_router()
-console_side = console_router()
-DAY_CHOICES = (7, 30, DAYS, 180, MOST_DAYS)
-
-
-def both(path: str, endpoint: Any, *, method: str = "POST") -> None:
-    """Give both sides a route to the same endpoint."""
-    for router in (analyst_side, console_side):
-        _add(router, path, endpoint, method)
-
-
-def _add(router: APIRouter, path: str, endpoint: Any, method: str) -> None:
-    router.add_api_route(path, endpoint, methods=[method])
-
-
 def page(request: Request) -> Response:
-    """Show your account: who you are here, sessions, and an analyst's tokens."""
     return _own_account_page(request)
 
 
@@ -345,7 +309,6 @@ def change_password(request: Request, old: ShortText = "", new: ShortText = "") 
 
 
 def end_others(request: Request) -> Response:
-    """End all your sessions but this one."""
     with service_of(request).store.changing() as db:
         count = end_other_sessions(db, _session(request))
     record_event(request, "sessions-ended", count=count)
@@ -365,17 +328,18 @@ def end_all(request: Request) -> Response:
     return response
 
 
-both("/account", page, method="GET")
-both("/account/password", change_password)
-both("/account/sessions/end-others", end_others)
-both("/account/sessions/end-all", end_all)
+for each in (analyst_side, console_side):
+    each.add_api_route("/logout", log_out, methods=["POST"])
+    each.add_api_route("/account", page)
+    each.add_api_route("/account/password", change_password, methods=["POST"])
+    each.add_api_route("/account/sessions/end-others", end_others, methods=["POST"])
+    each.add_api_route("/account/sessions/end-all", end_all, methods=["POST"])
 
 
 @analyst_side.post("/account/tokens")
 def new_token(
     request: Request, label: ShortText = "", days: ShortText = "", scope: ShortText = READ
 ) -> Response:
-    """Issue a token for yourself, shown once."""
     account = _own_account(request)
     if scope not in SCOPES or (scope != READ and account.scope == READ):
         return _own_account_page(
@@ -405,7 +369,6 @@ def new_token(
 
 @analyst_side.post("/account/tokens/revoke")
 def revoke(request: Request, token: ShortText = "") -> Response:
-    """Revoke a token that you have issued."""
     account, service = _own_account(request), service_of(request)
     with service.store.changing() as db:
         own = {row.id for row in _tokens(token_rows(db, account.analyst), account.id)}

@@ -5,7 +5,6 @@ from __future__ import annotations
 import hashlib
 import hmac
 import time
-from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
 from urllib.parse import urlsplit
@@ -77,7 +76,6 @@ class SignInFlow:
 
 
 def begin_flow() -> SignInFlow:
-    """Return a new sign-in."""
     return SignInFlow(f"{int(time.time())}.{random_secret()}")
 
 
@@ -95,8 +93,6 @@ _SHORT = 120
 
 @dataclass(frozen=True, slots=True)
 class Person:
-    """Who the provider says somebody is."""
-
     subject: str  # the provider's unchanging name of them
     name: str  # how they are called
     grant: tuple[str, str] | None  # role and scope that they have now; None for none
@@ -104,7 +100,6 @@ class Person:
 
 
 def person_of(claims: dict[str, Any], settings: OidcSettings) -> Person:
-    """Return who a provider's claims are about."""
     subject = str(claims["sub"])
     given = claims.get(settings.name_claim)
     name = _plain(given if isinstance(given, str) else "") or _plain(subject) or "somebody"
@@ -127,15 +122,13 @@ def grant_of(value: Any, settings: OidcSettings) -> tuple[str, str] | None:
     return None
 
 
-def account_for(
-    db: Transaction, person: Person, issuer: str, *, analyst_known: Callable[[str], bool]
-) -> Account:
+def account_for(db: Transaction, person: Person, issuer: str, *, taken: set[str]) -> Account:
     """Return the account of a person, created or updated to the current role."""
     assert person.grant is not None
     role, scope = person.grant
     found = account_of_subject(db, issuer, person.subject)
     if found is None:
-        name = _free_name(db, person, issuer, analyst_known=analyst_known)
+        name = _free_name(db, person, issuer, taken=taken)
         return add_account(
             db,
             name,
@@ -147,21 +140,18 @@ def account_for(
     # a curator may have given the account an analyst's name, which the provider's claim overrules
     analyst = person.analyst or found.analyst
     if role == ANALYST and not analyst:
-        taken = analyst_known(found.name)
-        analyst = _apart(found.name, person, issuer) if taken else found.name
+        analyst = _apart(found.name, person, issuer) if found.name in taken else found.name
     follow_provider(db, found, role=role, analyst=analyst, scope=scope)
     return account_of_id(db, found.id)
 
 
-def _free_name(
-    db: Transaction, person: Person, issuer: str, *, analyst_known: Callable[[str], bool]
-) -> str:
+def _free_name(db: Transaction, person: Person, issuer: str, *, taken: set[str]) -> str:
     """Return a name that is nobody else's: the person's own, or with where they come from."""
     host = urlsplit(issuer).hostname or "provider"
     short = person.name[:_SHORT]
     tried = (person.name, f"{short}@{host}"[:LONGEST_NAME], _apart(person.name, person, issuer))
     for name in tried:
-        if find_account(db, name) is None and not analyst_known(name):
+        if find_account(db, name) is None and name not in taken:
             return name
     return tried[-1]
 
@@ -208,7 +198,6 @@ class OidcProvider:
         self._client: Any = None
 
     def authorization_url(self, flow: SignInFlow) -> str:
-        """Return the address of the provider's page for a sign-in."""
         client = self._ready()
         made = client.create_authorization_url(
             self.settings.redirect_uri,
@@ -219,7 +208,6 @@ class OidcProvider:
         return str(made["url"])
 
     def claims(self, code: str, flow: SignInFlow) -> dict[str, Any]:
-        """Return the provider's signed claims for a code."""
         client = self._ready()
         try:
             token = client.fetch_access_token(
@@ -296,8 +284,6 @@ class OidcProvider:
 
 
 class _Client(OAuth2Mixin, OpenIDMixin, BaseApp):  # type: ignore[misc]
-    """Authlib's client of a provider, over requests."""
-
     client_cls = OAuth2Session
 
 
@@ -329,7 +315,7 @@ def begin(request: Request) -> Response:
         response = RedirectResponse(provider.authorization_url(flow), status_code=303)
     except ProviderDown as error:
         raise _down(request, error) from None
-    _set_flow(request, response, flow)
+    response.set_cookie(_cookie(request), flow.cookie, max_age=SECONDS, **_safe(request))
     return response
 
 
@@ -344,8 +330,7 @@ def callback(
     """Take up a browser that comes back, and show it on if the provider vouches for it."""
     provider = _provider(request)
     try:
-        _check_issuer(provider, iss)
-        person = _vouched(request, provider, code=code, state=state, error=error)
+        person = _vouched(request, provider, code=code, state=state, error=error, iss=iss)
     except ProviderDown as fault:
         raise _down(request, fault) from None
     except SignInRefused as refusal:
@@ -363,7 +348,7 @@ def callback(
         cookie = open_account(request, account, way=PROVIDER)
         response = render(request, "signed_in.html", account=account, onward=home_of(account.role))
         set_cookie(request, response, account.role, cookie)
-    _drop_flow(request, response)
+    response.delete_cookie(_cookie(request), **_safe(request))
     return response
 
 
@@ -375,16 +360,11 @@ def signed_out(request: Request) -> Response:
     return render(request, "signed_out.html", provider=provider.settings.provider, address=address)
 
 
-def _check_issuer(provider: OidcProvider, iss: str) -> None:
-    """Refuse an answer that says it is another provider's (RFC 9207)."""
-    if iss and iss != provider.settings.issuer:
-        raise SignInRefused("This answer is not of the provider that was asked; sign in again.")
-
-
 def _vouched(
-    request: Request, provider: OidcProvider, *, code: str, state: str, error: str
+    request: Request, provider: OidcProvider, *, code: str, state: str, error: str, iss: str
 ) -> Person:
-    """Return who the provider says has come back, or refuse."""
+    if iss and iss != provider.settings.issuer:  # RFC 9207
+        raise SignInRefused("This answer is not of the provider that was asked; sign in again.")
     flow = flow_of(request.cookies.get(_cookie(request), ""))
     if flow is None or not same_secret(state, flow.state):
         raise SignInRefused(
@@ -396,7 +376,6 @@ def _vouched(
 
 
 def _account(service: Service, settings: OidcSettings, person: Person) -> Account | None:
-    """Return the account of a person, with the role of now; None where they have none."""
     try:
         return _account_once(service, settings, person)
     except LedgerError:  # the same person, in another browser at the same time
@@ -406,8 +385,7 @@ def _account(service: Service, settings: OidcSettings, person: Person) -> Accoun
 def _account_once(service: Service, settings: OidcSettings, person: Person) -> Account | None:
     with service.store.changing() as db:
         if person.grant is not None:
-            known = analyst_names(db)
-            return account_for(db, person, settings.issuer, analyst_known=known.__contains__)
+            return account_for(db, person, settings.issuer, taken=analyst_names(db))
         found = account_of_subject(db, settings.issuer, person.subject)
         if found is not None:
             withdraw_role(db, found)
@@ -435,23 +413,8 @@ def _cookie(request: Request) -> str:
     return f"{'__Host-' if service_of(request).settings.https else ''}sunveil-oidc"
 
 
-def _set_flow(request: Request, response: Response, flow: SignInFlow) -> None:
-    response.set_cookie(
-        _cookie(request),
-        flow.cookie,
-        max_age=SECONDS,
-        path="/",
-        secure=service_of(request).settings.https,
-        httponly=True,
-        samesite="lax",
-    )
-
-
-def _drop_flow(request: Request, response: Response) -> None:
-    response.delete_cookie(
-        _cookie(request),
-        path="/",
-        secure=service_of(request).settings.https,
-        httponly=True,
-        samesite="lax",
-    )
+def _safe(request: Request) -> dict[str, Any]:
+    """Return what keeps the cookie from scripts and from other hosts."""
+    # lax, since the browser comes back from the provider's pages
+    https = service_of(request).settings.https
+    return {"path": "/", "secure": https, "httponly": True, "samesite": "lax"}

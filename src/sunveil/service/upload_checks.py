@@ -42,7 +42,6 @@ from sunveil.site import Site
 
 
 def meter_options(dataset: Served) -> MeterOptions:
-    """Return how to read the meters of a dataset."""
     # The clock of a dataset without a table of systems is kept with its place; where there is a
     # table, the curator's word goes before the table's, as everywhere.
     stated = dict(dataset.extra.get("options", {}))
@@ -144,7 +143,6 @@ def check_rows(paths: Sequence[Path], *, limits: ReadingLimits) -> None:
 
 
 def check_systems(path: Path, options: MeterOptions, *, limits: ReadingLimits) -> SystemTable:
-    """Return a table of systems, or refuse one that an inference cannot use."""
     check_table(path, TABLE)
     if kind_of(path) is FileKind.PARQUET:
         _check_systems_rows(_check_footer(path, TABLE, limits=limits), limits)
@@ -223,7 +221,6 @@ def _place_systems(given: Sequence[ReceivedFile], meters: Path, into: Path) -> P
 
 
 def _has_places(path: Path) -> bool:
-    """Return whether a header names latitude and longitude, as that of a table of systems does."""
     try:
         if kind_of(path) is FileKind.PARQUET:
             names: Sequence[str] = pq.read_schema(path).names
@@ -269,7 +266,6 @@ def take_in(
 def look_at_named(
     meters: Path, table: Path, reading: ReadingLimits, options: MeterOptions
 ) -> dict[str, Any]:
-    """Return what a table of systems says of a dataset."""
     systems = check_systems(table, options, limits=reading)
     net = systems.read_as_net(all_said=_all_net(meters, table, options))
     return {
@@ -361,8 +357,6 @@ Tell = Callable[[int, int], None]
 
 @dataclass(slots=True)
 class Tally:
-    """What was seen of the systems so far."""
-
     names: set[str] = field(default_factory=set)
     read: set[str] = field(default_factory=set)
     refused: dict[str, RefusedSystem] = field(default_factory=dict)
@@ -377,7 +371,6 @@ class Tally:
     )
 
     def note(self, found: Record | RefusedSystem) -> None:
-        """Note a system's record, or why it has none."""
         if isinstance(found, RefusedSystem):
             self.refused[found.system_id] = found
             return
@@ -484,12 +477,10 @@ def _reasons(refused: Sequence[RefusedSystem]) -> list[dict[str, Any]]:
     alike: dict[str, list[RefusedSystem]] = {}
     for each in refused:
         alike.setdefault(_pattern(each), []).append(each)
-    ordered: Iterator[list[RefusedSystem]] = iter(
-        sorted(alike.values(), key=lambda group: -len(group))
-    )
+    ordered = sorted(alike.values(), key=len, reverse=True)
     return [
         {"count": len(group), "reason": group[0].reason, "name": group[0].system_id}
-        for group, _ in zip(ordered, range(LISTED), strict=False)
+        for group in ordered[:LISTED]
     ]
 
 

@@ -76,7 +76,6 @@ def quoted(name: str) -> str:
 
 
 def find_below(data: Path, name: str) -> Path:
-    """Return what a name below the data folder leads to, if it leads nowhere else."""
     parts = Path(name.strip()).parts
     if not parts or "\0" in name:
         raise UploadRefused("name a file or a folder below the service's data folder")
@@ -207,7 +206,6 @@ def drop_expired(home: Path) -> None:
 
 
 def check_disk_space(folder: Path, needed: int, *, spare: int) -> None:
-    """Refuse what would fill the disk."""
     if shutil.disk_usage(folder).free < needed + spare:
         raise UploadTooLarge(
             f"the service's disk has no room for {size_text(needed)} more; free some, or name a"
@@ -222,8 +220,6 @@ Fields = dict[str, str]
 
 @dataclass(frozen=True, slots=True)
 class ReceivedFile:
-    """An uploaded file."""
-
     field: str  # name of the form's field
     name: str  # its own name, with the folders that it was chosen or dropped with
     path: Path  # where it lies
@@ -232,8 +228,6 @@ class ReceivedFile:
 
 @dataclass(frozen=True, slots=True)
 class Received:
-    """An uploaded form with files."""
-
     fields: Fields  # its fields; of several of one name the last
     files: tuple[ReceivedFile, ...]  # its files, in order
 
@@ -247,7 +241,6 @@ async def receive(
     check: Callable[[Fields], None],
     announced: int | None = None,
 ) -> Received:
-    """Take a form with files off the network."""
     form = _Form(_boundary(content_type), into=into, limits=limits, check=check)
     try:
         if announced is not None:
@@ -272,8 +265,6 @@ async def receive(
 
 @dataclass(slots=True)
 class _Part:
-    """What is being read."""
-
     headers: dict[bytes, bytes] = field(default_factory=dict)
     name: str = ""
     file_name: str | None = None
@@ -310,13 +301,11 @@ class _Form:
         )
 
     def take(self, chunk: bytes) -> None:
-        """Read a piece of the body."""
         self._taken += len(chunk)
         self.check_size(self._taken)
         self._parser.write(chunk)
 
     def check_size(self, size: int) -> None:
-        """Refuse a body that is too large."""
         if size > self._limits.body:
             raise UploadTooLarge(
                 f"the upload is larger than the {size_text(self._limits.body)} that this service"
@@ -324,14 +313,12 @@ class _Form:
             )
 
     def finish(self) -> Received:
-        """Return the form, which must have come to its end."""
         if not self._ended:
             raise UploadRefused("the upload broke off before its end; try again")
         self._allow()
         return Received(self._fields, tuple(self._files))
 
     def close(self) -> None:
-        """Let go of the file that is being written."""
         if self._part.file is not None:
             self._part.file.close()
             self._part.file = None
@@ -430,7 +417,6 @@ class KeptFiles:
 
     @property
     def size(self) -> int:
-        """All files together. [bytes]"""
         return sum(file.size for file in self.files)
 
 
@@ -485,6 +471,5 @@ def _linked(new: Sequence[ReceivedFile], kept: KeptFiles, into: Path) -> Iterato
 
 
 def drop_kept(home: Path, token: str) -> None:
-    """Remove files that wait for a second try."""
     if _TOKEN.fullmatch(token):
         shutil.rmtree(home / f"{KEPT}{token}", ignore_errors=True)

@@ -13,7 +13,7 @@ from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
 
 from sunveil.service.analyst.asking import first_questions, make_plan, put_question
-from sunveil.service.analyst.pages import send_bundle, send_file
+from sunveil.service.analyst.pages import MEDIA_TYPES, send_bundle, send_file
 from sunveil.service.analyst.releases import (
     IMMUTABLE,
     AnalystBody,
@@ -114,13 +114,7 @@ async def plan(request: Request, dataset: Name, question: QuestionInBody) -> Pla
     who = identity_of(request).who
     made = await make_plan(request, dataset, question)
     found = await run_in_threadpool(shared_dataset, service_of(request), who, dataset)
-    fields = plan_answer(
-        made,
-        measure=found.promised.promise.measure,
-        budget=found.promised.remaining,
-        share=found.share.remaining,
-    )
-    return PlanAnswerBody(**fields)
+    return plan_answer(found, made)
 
 
 @router.post(
@@ -186,24 +180,12 @@ def _dataset_body(found: SharedDataset) -> DatasetBody:
             statement=str(promise),
             **{key: stated[key] for key in ("unit", "epsilon", "delta", "measure")},
         ),
-        budget=BudgetBody(
-            total=found.promised.total,
-            spent=found.promised.spent,
-            remaining=found.promised.remaining,
-        ),
+        budget=BudgetBody.model_validate(found.promised, from_attributes=True),
         share=BudgetBody(total=share.share, spent=share.spent, remaining=share.remaining),
     )
 
 
-reading_router = api_router()
-
-FILES = (
-    "text/csv",
-    "application/vnd.apache.parquet",
-    "application/json",
-    "application/yaml",
-    "text/markdown",
-)
+FILES = [kind.partition(";")[0] for kind in MEDIA_TYPES.values()]
 
 
 def _sent(*kinds: str) -> dict[int | str, dict[str, Any]]:
@@ -216,7 +198,7 @@ def _sent(*kinds: str) -> dict[int | str, dict[str, Any]]:
     }
 
 
-@reading_router.get(
+@router.get(
     "/releases/{release}/files/{name}",
     response_class=Response,
     responses=_sent(*FILES),
@@ -228,7 +210,7 @@ async def file(request: Request, release: Id, name: FileName) -> Response:
     return await send_file(request, release, name)
 
 
-@reading_router.get(
+@router.get(
     "/releases/{release}/bundle",
     response_class=Response,
     responses=_sent("application/zip"),
@@ -239,7 +221,7 @@ async def all_files(request: Request, release: Id) -> Response:
     return await send_bundle(request, await cached_release(request, release))
 
 
-@reading_router.get(
+@router.get(
     "/datasets/{dataset}/suggestions", responses=problems(*ALWAYS, 404, 503), tags=["asking"]
 )
 async def suggestions(request: Request, dataset: Name) -> SuggestionsBody:

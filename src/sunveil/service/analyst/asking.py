@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Iterator, Sequence
+from contextlib import contextmanager
 from typing import Any
 from urllib.parse import urlencode
 
-from pydantic import TypeAdapter, ValidationError
+from pydantic import ValidationError
 from starlette.concurrency import run_in_threadpool
 from starlette.requests import Request
 from starlette.responses import Response
@@ -22,7 +23,9 @@ from sunveil.service.authentication import check_rate, require_scope
 from sunveil.service.context import Problem, Service, service_of
 from sunveil.service.page_rendering import identity_of
 from sunveil.service.questions import (
+    QUESTIONS,
     Answered,
+    ExpectedError,
     KeyReused,
     NotServed,
     OverBudget,
@@ -37,33 +40,34 @@ from sunveil.service.settings import ASK
 QUICK_KINDS = ("fleet-table", "totals", "quantiles")
 
 
+@contextmanager
+def _refusals() -> Iterator[None]:
+    try:
+        yield
+    except (QuestionRefused, LedgerError) as error:
+        raise refusal(error) from None
+
+
 async def make_plan(request: Request, dataset: str, question: Question) -> QuestionPlan:
     """Plan a question, or refuse it; spend nothing."""
     service, analyst = service_of(request), identity_of(request).who
     require_scope(identity_of(request), ASK)
     check_rate(service.limits.asks.take(analyst))
-    try:
+    with _refusals():
         return await run_in_threadpool(service.broker.plan, dataset, question, analyst=analyst)
-    except (QuestionRefused, LedgerError) as error:
-        raise refusal(error) from None
 
 
 async def make_suggestion(request: Request, dataset: str, kind: str) -> Suggestion:
-    """Suggest a question that costs at most 5% of the analyst's share."""
     service, analyst = service_of(request), identity_of(request).who
-    try:
+    with _refusals():
         return await run_in_threadpool(service.broker.suggest, dataset, kind, analyst=analyst)
-    except (QuestionRefused, LedgerError) as error:
-        raise refusal(error) from None
 
 
 def first_questions(service: Service, analyst: str, found: SharedDataset) -> list[Suggestion]:
     """Suggest a question of each kind with errors known without reading meters."""
     kinds = [kind for kind in found.served.kinds if kind in QUICK_KINDS]
-    try:
+    with _refusals():
         return [service.broker.suggest(found.name, kind, analyst=analyst) for kind in kinds]
-    except (QuestionRefused, LedgerError) as error:
-        raise refusal(error) from None
 
 
 def first_question(service: Service, analyst: str, found: SharedDataset) -> Suggestion | None:
@@ -94,20 +98,18 @@ async def put_question(
     check_rate(service.limits.asks.take(analyst))
     pad, started = service.settings.answer_seconds[question.kind], request.state.started
     try:
-        async with service.ask_slots:
-            with draws_held(started, pad):
-                found = await run_in_threadpool(
-                    service.broker.ask, dataset, question, analyst=analyst, key=key
-                )
-        return await respond(found)
-    except (QuestionRefused, LedgerError) as error:
-        raise refusal(error) from None
+        with _refusals():
+            async with service.ask_slots:
+                with draws_held(started, pad):
+                    found = await run_in_threadpool(
+                        service.broker.ask, dataset, question, analyst=analyst, key=key
+                    )
+            return await respond(found)
     finally:
         await pad_duration(started, pad)
 
 
 def refusal(error: QuestionRefused | LedgerError) -> Problem:
-    """Return a refusal as an HTTP problem."""
     words = f"{str(error)[:1].upper()}{str(error)[1:]}."
     if isinstance(error, OverBudget):
         return Problem(
@@ -174,15 +176,15 @@ COLUMN_WORDS = {
 }
 
 
-def error_lines(expected: list[dict[str, Any]]) -> list[dict[str, Any]]:
+def error_lines(expected: Sequence[ExpectedError]) -> list[dict[str, Any]]:
     """Return the expected errors of a plan as a page shows them: name, error and verdict."""
     return [
         {
-            "name": _result_name(each["table"], each["value"]),
+            "name": _result_name(each.table, each.value),
             "error": _error_words(each),
-            "verdict": each["verdict"],
-            "cost": each["cost"],
-            "meaning": each["meaning"][:1].upper() + each["meaning"][1:],
+            "verdict": each.verdict,
+            "cost": each.cost,
+            "meaning": each.meaning[:1].upper() + each.meaning[1:],
         }
         for each in expected
     ]
@@ -195,26 +197,26 @@ def _result_name(table: str, value: str) -> str:
     return f"Percentiles of {name[:1].lower()}{name[1:]}" if table == "quantiles" else name
 
 
-def _error_words(each: dict[str, Any]) -> str:
-    error, unit, of = each["error"], each["unit"], each["compared_with"]
+def _error_words(each: ExpectedError) -> str:
+    error, unit, of = each.error, each.unit, each.compared_with
     if unit == "places":
         words = f"Rank error: {error:,.3g}"
         return words if of is None else f"{words} of {of:,.0f} systems"
     if unit.startswith("%") and error > MOST_PERCENT:
         return f"more than {MOST_PERCENT}%"
-    if each["value"] == "cut_kw":
+    if each.value == "cut_kw":
         return f"{error:.2g}%"
     number = f"±{error:,.0f}" if error >= 100.0 else f"±{error:.3g}"
     words = number + (unit if unit in ("%", "°") else f" {unit}")
     return f"{words}, average count {of:,.3g}" if unit == "systems" and of else words
 
 
-def part_verdicts(expected: list[dict[str, Any]]) -> list[tuple[str, ErrorVerdict]]:
+def part_verdicts(expected: Sequence[ExpectedError]) -> list[tuple[str, ErrorVerdict]]:
     """Return the verdict on each table or column that a question pays for."""
     parts: dict[str, list[ErrorVerdict | None]] = {}
-    for each, line in zip(expected, error_lines(expected), strict=True):
-        if each["cost"] != 0.0:
-            parts.setdefault(line["name"], []).append(each["verdict"])
+    for each in expected:
+        if each.cost != 0.0:
+            parts.setdefault(_result_name(each.table, each.value), []).append(each.verdict)
     found = [(name, worst(verdicts)) for name, verdicts in parts.items()]
     return [(name, verdict) for name, verdict in found if verdict is not None]
 
@@ -274,9 +276,6 @@ def cut_sentences(tables: list[dict[str, Any]]) -> list[str]:
     return [said, "The cap was set in the question; the excluded capacity is not estimated."]
 
 
-QUESTIONS: TypeAdapter[Question] = TypeAdapter(Question)
-FIELDS = ("epsilon", "group_by", "sectors", "clip_kw", "largest_kw", "percents", "tables")
-
 EMPTY = {
     "epsilon": "",
     "group_by": "",
@@ -289,7 +288,6 @@ EMPTY = {
 
 
 def fields_of(question: Question) -> dict[str, str]:
-    """Return a question as fields of its form."""
     asked = question.model_dump(mode="json")
     given = {**EMPTY, "epsilon": f"{asked['epsilon']:g}"}
     for name in ("group_by", "clip_kw", "largest_kw", "sectors"):
@@ -306,12 +304,11 @@ def given_fields(form: Any, usual: dict[str, str]) -> dict[str, str]:
     """Return the fields of a form as texts, with defaults for missing ones."""
     # checkboxes arrive one by one; a submitted form without any means none
     ticked = ",".join(map(str, form.getlist("tables")))
-    given = {name: str(form.get(name, usual[name]))[:200] for name in FIELDS}
+    given = {name: str(form.get(name, usual[name]))[:200] for name in EMPTY}
     return {**given, "tables": ticked[:200]} if ticked or "epsilon" in form else given
 
 
 def question_of(kind: str, given: dict[str, str]) -> Question:
-    """Return the question of a form, or refuse it."""
     fields: dict[str, Any] = {"kind": kind, "epsilon": given["epsilon"]}
     if kind in ("fleet-table", "totals", "quantiles"):
         fields |= {"group_by": given["group_by"] or None, "clip_kw": given["clip_kw"] or None}
@@ -332,7 +329,6 @@ def question_of(kind: str, given: dict[str, str]) -> Question:
 
 
 def sent_question(text: str, *, kind: str) -> Question:
-    """Return the question in a confirmation, or refuse it."""
     try:
         found = QUESTIONS.validate_json(text)
     except ValidationError:
@@ -343,14 +339,12 @@ def sent_question(text: str, *, kind: str) -> Question:
 
 
 def broken_form() -> Problem:
-    """Refuse a confirmation that was changed or cut short."""
     return Problem(
         422, "The confirmation is incomplete. Go back to the question and confirm it again."
     )
 
 
 def text_of(question: Question) -> str:
-    """Return a question as canonical JSON."""
     return canonical(question.model_dump(mode="json"))
 
 
@@ -365,14 +359,12 @@ def digest_of(dataset: str, edition: str, question: Question, *, noisy: bool) ->
 
 
 def form_query(question: Question) -> str:
-    """Return the query of the form that asks a question."""
     given = fields_of(question)
     tables = [("tables", name) for name in given.pop("tables").split(",") if name]
     return urlencode([*given.items(), *tables])
 
 
 def question_words(question: Question) -> list[tuple[str, str]]:
-    """Return the parts of a question as pairs of name and value."""
     asked = question.model_dump(mode="json")
     said = [("Privacy loss ε", f"{asked['epsilon']:g}")]
     bought = asked.get("tables", ())

@@ -16,7 +16,6 @@ from sunveil.publication.published_tables import RULES, ErrorVerdict
 from sunveil.service.analyst.asking import (
     ABOUT,
     EMPTY,
-    QUESTIONS,
     TABLE_WORDS,
     broken_form,
     cut_sentences,
@@ -38,7 +37,6 @@ from sunveil.service.analyst.asking import (
     sent_question,
     text_of,
 )
-from sunveil.service.analyst.figures import figures_of
 from sunveil.service.analyst.releases import (
     IMMUTABLE,
     CachedRelease,
@@ -55,18 +53,19 @@ from sunveil.service.analyst.releases import (
 )
 from sunveil.service.authentication import own_address
 from sunveil.service.context import Problem, service_of
+from sunveil.service.figures import figures_of
 from sunveil.service.guarded_routes import analyst_router
 from sunveil.service.page_rendering import identity_of, redirect, render, render_part
 from sunveil.service.passwords_and_tokens import same_secret
 from sunveil.service.promise_text import promise_sentences
 from sunveil.service.questions import (
     LARGEST_EPSILON,
+    QUESTIONS,
     SMALLEST_EPSILON,
     TITLES,
     Answered,
     Question,
     QuestionRefused,
-    ReleaseFile,
     answer_title,
 )
 
@@ -78,7 +77,6 @@ router = analyst_router()
 
 @router.get("")
 def home(request: Request) -> Response:
-    """Show the datasets that may be asked about."""
     service = service_of(request)
     found = shared_datasets(service, identity_of(request).who)
     counts = {each.name: len(list_releases(service, each.name)) for each in found}
@@ -114,13 +112,11 @@ def dataset(request: Request, name: Name) -> Response:
     )
 
 
-asking_router = analyst_router()
-
 # Problems of a question, which its own page shows.
 SHOWN = (403, 422, 429, 503)
 
 
-@asking_router.get("/datasets/{name}/ask/{kind}")
+@router.get("/datasets/{name}/ask/{kind}")
 async def ask_page(request: Request, name: Name, kind: str) -> Response:
     """Show the form of a question with its cost; for a script, the cost alone."""
     found = await _dataset(request, name, kind)
@@ -152,7 +148,7 @@ async def ask_page(request: Request, name: Name, kind: str) -> Response:
     )
 
 
-@asking_router.get("/datasets/{name}/ask/{kind}/confirm")
+@router.get("/datasets/{name}/ask/{kind}/confirm")
 async def confirm_page(request: Request, name: Name, kind: str) -> Response:
     """Show what exactly would be asked and spent, with the button that spends it."""
     found = await _dataset(request, name, kind)
@@ -164,7 +160,7 @@ async def confirm_page(request: Request, name: Name, kind: str) -> Response:
     return await _confirmation(request, found, question)
 
 
-@asking_router.post("/datasets/{name}/ask/{kind}")
+@router.post("/datasets/{name}/ask/{kind}")
 async def ask(request: Request, name: Name, kind: str) -> Response:
     """Ask what was confirmed, and go to the release; or show the confirmation with what is wrong.
 
@@ -215,7 +211,7 @@ async def _confirmation(
     kind = question.kind
     values = await _planned(request, found, kind, fields_of(question), question=question)
     plan = values["plan"]
-    noisy = bool(plan) and not plan["kept"] and plan["verdict"] is ErrorVerdict.NOISE
+    noisy = plan is not None and not plan.kept and plan.verdict is ErrorVerdict.NOISE
     if problem is not None:
         values["refused"] = problem.detail
     return await run_in_threadpool(
@@ -255,37 +251,40 @@ async def _planned(
     question: Question | None = None,
 ) -> dict[str, Any]:
     """Return what a page says of cost and errors."""
+    values = {
+        "plan": None,
+        "refused": None,
+        "net_words": "",
+        "advice": (),
+        "lines": (),
+        "parts": (),
+    }
     try:
         question = question or question_of(kind, given)
         made = await make_plan(request, found.name, question)
     except Problem as error:
         if error.status_code not in (422, 429, 503):
             raise
-        return {
-            "plan": None,
-            "refused": error.detail,
-            "net_words": "",
-            "advice": (),
-            "lines": (),
-            "parts": (),
-        }
-    plan = plan_answer(
-        made,
-        measure=found.promised.promise.measure,
-        budget=found.promised.remaining,
-        share=found.share.remaining,
-    )
+        return {**values, "refused": error.detail}
     # errors of single systems are those of mechanism and model together
     net = 0 if kind == "systems" else found.served.net
     return {
-        "plan": plan,
-        "refused": None,
+        **values,
+        "plan": plan_answer(found, made),
         "net_words": net_sentence(net, found.served.systems),
         "advice": [(each, form_query(each.question)) for each in made.advice],
-        "lines": error_lines(plan["expected"]),
-        "parts": part_verdicts(plan["expected"]),
+        "lines": error_lines(made.expected),
+        "parts": part_verdicts(made.expected),
     }
 
+
+MEDIA_TYPES = {
+    "csv": "text/csv; charset=utf-8",
+    "parquet": "application/vnd.apache.parquet",
+    "json": "application/json",
+    "yaml": "application/yaml",
+    "md": "text/markdown; charset=utf-8",
+}
 
 # The earliest time that a zip can hold, in place of when it was packed.
 EPOCH = (1980, 1, 1, 0, 0, 0)
@@ -294,20 +293,19 @@ EPOCH = (1980, 1, 1, 0, 0, 0)
 async def send_file(request: Request, release: str, name: str) -> Response:
     """Return the response with a file of a release; the right to read it was checked before."""
     found = await _file(request, release, name)
-    return _attached(found.content, f"{release[:8]}-{name}", found.media_type)
+    return _attached(found, f"{release[:8]}-{name}", MEDIA_TYPES[name.rpartition(".")[2]])
 
 
 async def send_bundle(request: Request, cached: CachedRelease) -> Response:
-    """Return the response with all files of a release in one zip."""
     row = cached.row
-    files = {name: (await _file(request, row.id, name)).content for name in file_names(row.body)}
+    files = {name: await _file(request, row.id, name) for name in file_names(row.body)}
     files["release.json"] = cached.text
     folder = f"{row.dataset}-{row.id[:8]}"
     packed = await run_in_threadpool(_packed, files, folder=folder)
     return _attached(packed, f"{folder}.zip", "application/zip")
 
 
-async def _file(request: Request, release: str, name: str) -> ReleaseFile:
+async def _file(request: Request, release: str, name: str) -> bytes:
     broker = service_of(request).broker
     found = broker.file_at_hand(release, name)
     if found is not None:
@@ -324,7 +322,6 @@ def _attached(content: bytes, name: str, media_type: str) -> Response:
 
 
 def _packed(files: Mapping[str, bytes], *, folder: str) -> bytes:
-    """Return files in a folder of a zip: the same bytes for the same files."""
     made = io.BytesIO()
     with zipfile.ZipFile(made, "w", zipfile.ZIP_DEFLATED) as packed:
         for name in sorted(files):
@@ -335,8 +332,6 @@ def _packed(files: Mapping[str, bytes], *, folder: str) -> bytes:
     return made.getvalue()
 
 
-releases_router = analyst_router()
-
 # Rows of a table that a page shows; the files have all of them.
 MOST_ROWS = 200
 
@@ -344,9 +339,8 @@ MOST_ROWS = 200
 DOCUMENTS = ("README.md", "release-card.yaml", "datapackage.json")
 
 
-@releases_router.get("/releases/{release}")
+@router.get("/releases/{release}")
 async def release(request: Request, release: Id) -> Response:
-    """Show a release: figures, tables, files and its guarantee."""
     found = await cached_release(request, release)
     return await run_in_threadpool(_page, request, found)
 
@@ -373,22 +367,20 @@ def _page(request: Request, found: CachedRelease) -> Response:
     )
 
 
-@releases_router.get("/releases/{release}/release.json")
+@router.get("/releases/{release}/release.json")
 async def release_json(request: Request, release: Id) -> Response:
-    """Send a release as the API has it."""
     cached = await cached_release(request, release)
     return _attached(cached.text, f"{cached.row.id[:8]}-release.json", "application/json")
 
 
-@releases_router.get("/releases/{release}/release.zip")
+@router.get("/releases/{release}/release.zip")
 async def release_zip(request: Request, release: Id) -> Response:
     """Send all files of a release in one."""
     return await send_bundle(request, await cached_release(request, release))
 
 
-@releases_router.get("/releases/{release}/files/{name}")
+@router.get("/releases/{release}/files/{name}")
 async def release_file(request: Request, release: Id, name: FileName) -> Response:
-    """Send a file of a release."""
     await cached_release(request, release)
     return await send_file(request, release, name)
 

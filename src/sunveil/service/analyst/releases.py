@@ -248,28 +248,17 @@ def problems(*statuses: int) -> dict[int | str, dict[str, Any]]:
 
 
 def release_of(row: ReleaseRow) -> dict[str, Any]:
-    """Return a release as the API lists it, without its tables."""
-    return {
-        "id": row.id,
-        "dataset": row.dataset,
-        "kind": row.kind,
-        "title": row.title,
-        "epsilon": row.epsilon,
-        "cost": row.cost,
-        "made": row.made,
-        "url": f"/api/v1/releases/{row.id}",
-    }
+    names = ("id", "dataset", "kind", "title", "epsilon", "cost", "made")
+    return {name: getattr(row, name) for name in names} | {"url": f"/api/v1/releases/{row.id}"}
 
 
 def file_names(body: dict[str, Any]) -> list[str]:
-    """Return the names of a release's files."""
     ends = ("csv", "json", "parquet")
     tables = [f"{table['name']}.{end}" for table in body["tables"] for end in ends]
     return [*tables, "datapackage.json", "release-card.yaml", "README.md"]
 
 
 def full_release(row: ReleaseRow) -> dict[str, Any]:
-    """Return a release as the API sends it whole, with its tables and the links to its files."""
     fields, body = release_of(row), row.body
     tables = [
         {
@@ -290,39 +279,22 @@ def full_release(row: ReleaseRow) -> dict[str, Any]:
     }
 
 
-def plan_answer(plan: QuestionPlan, *, measure: str, budget: float, share: float) -> dict[str, Any]:
-    """Return a plan as the API sends it, with whether it can be afforded."""
-    return {
-        "cost": plan.cost,
-        "measure": measure,
-        "kept": plan.kept,
-        "affordable": plan.kept or plan.cost <= min(budget, share) + 5e-10,
-        "budget_remaining": budget,
-        "share_remaining": share,
-        "expected": [
-            {
-                "table": each.table,
-                "value": each.value,
-                "error": each.error,
-                "unit": each.unit,
-                "meaning": each.meaning,
-                "cost": each.cost,
-                "compared_with": each.of,
-                "verdict": each.verdict,
-            }
-            for each in plan.expected
+def plan_answer(found: SharedDataset, plan: QuestionPlan) -> PlanAnswerBody:
+    """Return a plan as it is shown and sent, with whether it can be afforded."""
+    budget, share = found.promised.remaining, found.share.remaining
+    return PlanAnswerBody(
+        cost=plan.cost,
+        measure=found.promised.promise.measure,
+        kept=plan.kept,
+        affordable=plan.kept or plan.cost <= min(budget, share) + 5e-10,
+        budget_remaining=budget,
+        share_remaining=share,
+        expected=[
+            ExpectedBody.model_validate(each, from_attributes=True) for each in plan.expected
         ],
-        "verdict": plan.verdict,
-        "advice": [
-            {
-                "words": each.words,
-                "verdict": each.verdict,
-                "affordable": each.affordable,
-                "question": each.question,
-            }
-            for each in plan.advice
-        ],
-    }
+        verdict=plan.verdict,
+        advice=[AdviceBody.model_validate(each, from_attributes=True) for each in plan.advice],
+    )
 
 
 RELEASES_IN_MEMORY = 256 * 1024 * 1024  # [bytes]
@@ -330,20 +302,16 @@ RELEASES_IN_MEMORY = 256 * 1024 * 1024  # [bytes]
 
 @dataclass(frozen=True, slots=True)
 class SharedDataset:
-    """A dataset that an analyst has a share of."""
-
     served: Served
     promised: Dataset
     share: AnalystShare
 
     @property
     def name(self) -> str:
-        """Its name in links and in the ledger."""
         return self.served.name
 
     @property
     def sign(self) -> str:
-        """The letter of the promise's measure."""
         return "ε" if self.promised.promise.measure == "epsilon" else "ρ"
 
 
@@ -369,7 +337,6 @@ class ReleaseCache:
         self._loading, self._guard = threading.Lock(), threading.Lock()
 
     def cached(self, release: str, analyst: str) -> CachedRelease | None:
-        """Return a release from memory, if it and the analyst's right to it are there."""
         with self._guard:
             found = self._releases.get(release)
         return found if found and (analyst, found.row.dataset) in self._rights else None
@@ -399,7 +366,6 @@ def _size(release: CachedRelease) -> int:
 
 
 def shared_datasets(service: Service, analyst: str) -> list[SharedDataset]:
-    """Return the datasets that an analyst may ask about, by name."""
     with service.store.reading() as db:
         shares = shares_of_analyst(db.connection(), analyst)
         found = [_if_ready(db, name, share) for name, share in sorted(shares.items())]
@@ -417,7 +383,6 @@ def shared_dataset(service: Service, analyst: str, name: str) -> SharedDataset:
 
 
 def _if_ready(db: Transaction, name: str, share: AnalystShare) -> SharedDataset | None:
-    """Return a dataset if it is served, promised and ready."""
     try:
         served = find_served(db, name)
     except ReleaseNotFound:  # the ledger may hold more than is served
@@ -429,7 +394,6 @@ def _if_ready(db: Transaction, name: str, share: AnalystShare) -> SharedDataset 
 
 
 def list_releases(service: Service, dataset: str) -> Sequence[ReleaseRow]:
-    """Return the releases of a dataset, newest first."""
     with service.store.reading() as db:
         return releases_of(db, dataset)
 

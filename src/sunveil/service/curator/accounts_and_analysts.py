@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import Any
 
 from starlette.requests import Request
@@ -45,7 +44,6 @@ OWN = "this is your own account; another curator can do this"
 
 @router.get("/accounts")
 def accounts(request: Request) -> Response:
-    """Show all accounts, and the form of a new one."""
     return _accounts_page(request)
 
 
@@ -104,7 +102,6 @@ def reset(request: Request, account_id: str) -> Response:
 
 @router.post("/accounts/{account_id}/disable")
 def disable(request: Request, account_id: str) -> Response:
-    """Let nobody use an account any more."""
     try:
         with service_of(request).store.changing() as db:
             account = _others(request, account_of_id(db, account_id))
@@ -118,7 +115,6 @@ def disable(request: Request, account_id: str) -> Response:
 
 @router.post("/accounts/{account_id}/enable")
 def enable(request: Request, account_id: str) -> Response:
-    """Let an account be used again."""
     with service_of(request).store.changing() as db:
         account = account_of_id(db, account_id)
         enable_account(db, account)
@@ -128,7 +124,6 @@ def enable(request: Request, account_id: str) -> Response:
 
 @router.post("/accounts/{account_id}/sign-out")
 def sign_out(request: Request, account_id: str) -> Response:
-    """End all sessions of an account."""
     with service_of(request).store.changing() as db:
         account = _others(request, account_of_id(db, account_id))
         end_sessions_of_account(db, account.id)
@@ -180,15 +175,12 @@ def _show_link(request: Request, account: Account, secret: str) -> Response:
     )
 
 
-analysts_router = curator_router()
-
 # How long a new token may work, on pages. [days]
 DAY_CHOICES = (7, 30, DAYS, 180, MOST_DAYS)
 
 
-@analysts_router.get("/analysts")
+@router.get("/analysts")
 def analysts(request: Request) -> Response:
-    """Show all analysts, their tokens and their shares."""
     service = service_of(request)
     with service.store.reading() as db:
         tokens = token_rows(db)
@@ -215,7 +207,7 @@ def analysts(request: Request) -> Response:
     )
 
 
-@analysts_router.post("/analysts/token")
+@router.post("/analysts/token")
 def another_token(
     request: Request, analyst: ShortText = "", days: ShortText = str(DAYS), scope: ShortText = ASK
 ) -> Response:
@@ -228,11 +220,12 @@ def another_token(
     return _show_token(request, service, analyst, days=int(days), scope=scope)
 
 
-@analysts_router.post("/analysts/revoke")
+@router.post("/analysts/revoke")
 def revoke(request: Request, token: ShortText = "") -> Response:
     """End a token, and the sessions that were opened with it."""
     service = service_of(request)
-    row = next((each for each in _tokens(service) if each.id == token), None)
+    with service.store.reading() as db:
+        row = db.get(TokenRow, token)
     if row is None or row.revoked is not None:
         raise Problem(404, "There is no such token, or it was revoked before; load the page.")
     with service.store.changing() as db:
@@ -243,13 +236,12 @@ def revoke(request: Request, token: ShortText = "") -> Response:
     return redirect(request, "/curator/analysts", message=message, kind="note")
 
 
-@analysts_router.get("/datasets/{name}/analysts")
+@router.get("/datasets/{name}/analysts")
 def of_dataset(request: Request, name: str) -> Response:
-    """Show who has a share of a dataset."""
     return _analysts_page(request, name)
 
 
-@analysts_router.post("/datasets/{name}/invite")
+@router.post("/datasets/{name}/invite")
 def invite(request: Request, name: str, analyst: ShortText = "", share: ShortText = "") -> Response:
     """Give a new analyst a share and a token, shown once."""
     service, analyst = service_of(request), analyst.strip()
@@ -263,11 +255,10 @@ def invite(request: Request, name: str, analyst: ShortText = "", share: ShortTex
     return _show_token(request, service, analyst, dataset=name)
 
 
-@analysts_router.post("/datasets/{name}/share")
+@router.post("/datasets/{name}/share")
 def set_share(
     request: Request, name: str, analyst: ShortText = "", share: ShortText = ""
 ) -> Response:
-    """Give an analyst who is known a share, or change it."""
     service = service_of(request)
     if analyst not in _names(service):
         raise Problem(404, "There is no such analyst; invite them first.")
@@ -335,12 +326,6 @@ def _show_token(
     )
 
 
-def _tokens(service: Service) -> Sequence[TokenRow]:
-    with service.store.reading() as db:
-        return token_rows(db)
-
-
 def _names(service: Service) -> set[str]:
-    """Return all analysts: who has a token, a share or an account."""
     with service.store.reading() as db:
         return analyst_names(db)

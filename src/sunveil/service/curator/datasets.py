@@ -6,24 +6,22 @@ import os
 import re
 import shutil
 import unicodedata
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
-from functools import lru_cache, partial
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import pyarrow as pa
-from fastapi import APIRouter, Form, Query
+from fastapi import Form
 from pydantic import BaseModel, ConfigDict, Field
 from sqlalchemy import delete
-from starlette.concurrency import run_in_threadpool
 from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
 
 from sunveil.errors import ParameterError, SourceError
 from sunveil.ledger.promises import HOUSEHOLD, METER
 from sunveil.ledger.statements import shares_of_dataset
-from sunveil.service.authentication import Identity
 from sunveil.service.context import Problem, Service, service_of
 from sunveil.service.curator.inference import (
     OPTIONS,
@@ -40,10 +38,10 @@ from sunveil.service.curator.inference import (
     results_of,
     start_inference,
 )
-from sunveil.service.guarded_routes import CuratorPage, check_token, curator_router, takes_uploads
+from sunveil.service.guarded_routes import curator_router
 from sunveil.service.limited_process import run_guarded
-from sunveil.service.page_rendering import count_of, identity_of, redirect, render
-from sunveil.service.settings import MEGABYTE, UploadLimits, size_text
+from sunveil.service.page_rendering import redirect, render
+from sunveil.service.settings import MEGABYTE, UploadLimits
 from sunveil.service.store.database import NAME, Served
 from sunveil.service.store.datasets import (
     NEW,
@@ -54,18 +52,10 @@ from sunveil.service.store.datasets import (
     find_served,
 )
 from sunveil.service.uploads import (
-    KeptFiles,
     Received,
     Staging,
     UploadRefused,
-    UploadTooLarge,
-    drop_kept,
     find_below,
-    find_kept,
-    keep_files,
-    list_below,
-    receive,
-    with_kept,
 )
 
 if TYPE_CHECKING:
@@ -85,42 +75,35 @@ PLACE = ("latitude", "longitude", "altitude")
 
 @dataclass(frozen=True, slots=True)
 class DatasetForm:
-    """The form of a new dataset."""
-
-    title: str  # what it is, for people
-    about: str  # what it is, for people
-    options: dict[str, str]  # options of the inference, by name, as texts
-
-    def __post_init__(self) -> None:
-        if not self.title.strip() or len(self.title) > LONGEST_TITLE:
-            raise UploadRefused(f"give the dataset a name of 1 to {LONGEST_TITLE} characters")
-        if not NAME.fullmatch(slug(self.title)):
-            raise UploadRefused("the dataset's name needs a letter from a to z or a digit")
-        if len(self.about) > LONGEST_ABOUT:
-            raise UploadRefused(f"describe the dataset in at most {LONGEST_ABOUT} characters")
-        _check_reading(self.options)
+    title: str  # public
+    about: str  # public
+    options: dict[str, str]  # of reading and inferring
 
     @classmethod
     def of(cls, fields: dict[str, str]) -> DatasetForm:
-        """Return the form from its fields; fields that are missing are empty."""
-        options = {name: fields.get(name, "").strip()[:LONGEST_OPTION] for name in OPTIONS}
-        if options["separator"].lower() == "tab":
-            options["separator"] = "\t"
-        return cls(
-            fields.get("title", "").strip(),
-            fields.get("about", "").strip(),
-            {name: value for name, value in options.items() if value and value != "auto"},
-        )
+        title, about = (fields.get(name, "").strip() for name in ("title", "about"))
+        if not title or len(title) > LONGEST_TITLE:
+            raise UploadRefused(f"give the dataset a name of 1 to {LONGEST_TITLE} characters")
+        if not NAME.fullmatch(slug(title)):
+            raise UploadRefused("the dataset's name needs a letter from a to z or a digit")
+        if len(about) > LONGEST_ABOUT:
+            raise UploadRefused(f"describe the dataset in at most {LONGEST_ABOUT} characters")
+        return cls(title, about, options_of(fields))
 
 
-def _check_reading(options: dict[str, str]) -> None:
-    """Refuse unknown options of reading."""
+def options_of(fields: dict[str, str]) -> dict[str, str]:
+    """Return the options of reading and inferring in a form, or refuse those of reading."""
     from sunveil.service.upload_checks import options_from
 
+    given = {name: fields.get(name, "").strip()[:LONGEST_OPTION] for name in OPTIONS}
+    if given["separator"].lower() == "tab":
+        given["separator"] = "\t"
+    options = {name: value for name, value in given.items() if value and value != "auto"}
     try:
         options_from(options)
     except ParameterError as error:
         raise UploadRefused(str(error)) from None
+    return options
 
 
 def title_from(names: Sequence[str]) -> str:
@@ -134,7 +117,6 @@ def title_from(names: Sequence[str]) -> str:
 
 
 def slug(title: str) -> str:
-    """Return a title as used in links."""
     plain = unicodedata.normalize("NFKD", title).encode("ascii", "ignore").decode().lower()
     return re.sub(r"[^a-z0-9]+", "-", plain).strip("-")[:60].strip("-")
 
@@ -154,7 +136,7 @@ def add_upload(service: Service, received: Received, staging: Staging) -> Served
     form = DatasetForm.of(fields)
     name = _free_name(service, form)
     found = take_files(service, received, staging, options=form.options)
-    made = described(form, name, meters="meters", table=found["table"], found=found)
+    made = described(form, name, meters="meters", found=found)
     with service.store.changing() as db:
         # the name is taken by now: older files under it are of a killed process
         add_served(db, made)
@@ -172,7 +154,7 @@ def take_files(
     whole = staging.folder / "whole"
     whole.mkdir(mode=0o700)
     reading = service.settings.reading
-    found: dict[str, Any] = run_guarded(
+    return run_guarded(
         take_in,
         received.files,
         whole,
@@ -182,7 +164,6 @@ def take_files(
         place_of(received.fields),
         limits=reading,
     )
-    return found
 
 
 def place_of(fields: dict[str, str]) -> dict[str, float] | None:
@@ -210,8 +191,8 @@ def add_folder(service: Service, form: DatasetForm, *, meters: str, systems: str
     readings, table = named_files(service, meters, systems)
     name = _free_name(service, form)
     found = look_at_files(service, readings, table, options=form.options)
-    meters, systems = (relative_to(service, name, path) for path in (readings, table))
-    made = described(form, name, meters=meters, table=systems, found=found)
+    meters, found["table"] = (relative_to(service, name, path) for path in (readings, table))
+    made = described(form, name, meters=meters, found=found)
     with service.store.changing() as db:
         add_served(db, made)
         (service.settings.datasets / name).mkdir(mode=0o700, exist_ok=True)
@@ -236,20 +217,10 @@ def named_files(service: Service, meters: str, systems: str) -> tuple[Path, Path
 def look_at_files(
     service: Service, meters: Path, table: Path, *, options: dict[str, str]
 ) -> dict[str, Any]:
-    """Return what files on the service's disk say of a dataset."""
     from sunveil.service.upload_checks import look_at_named, options_from
 
     reading = service.settings.reading
-    found: dict[str, Any] = run_guarded(
-        look_at_named, meters, table, reading, options_from(options), limits=reading
-    )
-    return found
-
-
-def nameable_folders(service: Service) -> list[str]:
-    """Return the files and folders below the data folder that may become a dataset."""
-    found = list_below(service.settings.data)
-    return [name for name in found if name not in OWN]
+    return run_guarded(look_at_named, meters, table, reading, options_from(options), limits=reading)
 
 
 def store_reading_options(service: Service, name: str, options: dict[str, str]) -> None:
@@ -273,12 +244,14 @@ def store_reading_options(service: Service, name: str, options: dict[str, str]) 
 
 
 def forget_inference(service: Service, name: str) -> None:
-    """Discard an inference and its estimates."""
     # After the promise, that is for an edition of which nothing can have been asked yet.
     with service.store.reading() as db:
-        served = find_served(db, name).upcoming
-    if served.state == READY:
-        _before_promise(service, name, "its estimates stay as they are; add another edition")
+        served, promised = find_served(db, name).upcoming, find_promised(db, name)
+    if served.state == READY and promised is not None:
+        raise ParameterError(
+            f"a promise has been made for {name}, so that its estimates stay as they are;"
+            " add another edition"
+        )
     if job_of(service, name) is not None:
         jobs_of(service).remove(job_id(name))
     shutil.rmtree(served.path(service.settings.datasets) / OUTPUT, ignore_errors=True)
@@ -350,25 +323,17 @@ def _free_name(service: Service, form: DatasetForm) -> str:
     return name
 
 
-def described(
-    form: DatasetForm, name: str, *, meters: str, table: str, found: dict[str, Any]
-) -> Served:
+def described(form: DatasetForm, name: str, *, meters: str, found: dict[str, Any]) -> Served:
     """Return a dataset as a curator's form and its table of systems describe it."""
-    made = Served(
-        name=name, title=form.title, about=form.about, folder=name, meters=meters, **found["place"]
-    )
-    extra = {
-        "systems_table": table,
-        "options": form.options,
-        **{key: found[key] for key in ("listed", "net", "notes")},
-    }
-    return replace(made, extra=extra)
+    facts = facts_of(found, form.options)
+    return Served(name, form.title, name, form.about, meters=meters, **facts)
 
 
-def _before_promise(service: Service, name: str, why: str) -> None:
-    with service.store.reading() as db:
-        if find_promised(db, name) is not None:
-            raise ParameterError(f"a promise has been made for {name}, so that {why}")
+def facts_of(found: dict[str, Any], options: dict[str, str]) -> dict[str, Any]:
+    """Return the columns of a dataset that its table of systems and options determine."""
+    place = {key: found["place"].get(key) for key in (*PLACE, "timezone")}
+    kept = {key: found[key] for key in ("listed", "net", "notes")}
+    return {**place, "extra": {"systems_table": found["table"], "options": options, **kept}}
 
 
 router = curator_router()
@@ -376,7 +341,6 @@ router = curator_router()
 
 @router.get("")
 def home(request: Request) -> Response:
-    """Show all datasets."""
     service = service_of(request)
     with service.store.reading() as db:
         names = [served.name for served in all_served(db)]
@@ -386,7 +350,6 @@ def home(request: Request) -> Response:
 
 @router.get("/datasets/{name}")
 def overview(request: Request, name: str) -> Response:
-    """Show a dataset: what it is, and what is to be done next."""
     service, found = service_of(request), dataset_view(request, name)
     values: dict[str, Any] = found.template_values()
     with service.store.reading() as db:
@@ -408,42 +371,46 @@ def progress(request: Request, name: str) -> Response:
 
 @router.get("/datasets/{name}/preview")
 def preview(request: Request, name: str) -> Response:
-    """Say how far the reading of the files is, for the page that waits for it."""
     found = preview_of(service_of(request), dataset_view(request, name).served)
     return JSONResponse(None if found is None else found.job.to_dict())
 
 
 @router.post("/datasets/{name}/preview")
 def preview_again(request: Request, name: str) -> Response:
-    """Read the files again."""
     dataset_view(request, name)
     forget_preview(service_of(request), name)
     return redirect(request, f"/curator/datasets/{name}")
 
 
-class ReadingForm(BaseModel):
-    """Options of reading; missing ones are empty."""
+class TextFields(BaseModel):
+    """A form about readings; missing fields are empty, and any option may be among them."""
 
     model_config = ConfigDict(extra="allow")
+
+    title: Annotated[str, Field(max_length=200)] = ""
+    about: Annotated[str, Field(max_length=4000)] = ""
+    edition: Annotated[str, Field(max_length=200)] = ""
+    others: Annotated[str, Field(max_length=20)] = ""
+    meters: Annotated[str, Field(max_length=200)] = ""
+    systems: Annotated[str, Field(max_length=200)] = ""
+
+    def texts(self) -> dict[str, str]:
+        return {name: str(value) for name, value in self.model_dump().items()}
 
 
 @router.get("/datasets/{name}/reading")
 def reading_form(request: Request, name: str) -> Response:
-    """Show how the files are read, to be changed without sending them again."""
     found = dataset_view(request, name)
     return _reading_page(request, name, found.served.upcoming.extra.get("options", {}))
 
 
 @router.post("/datasets/{name}/reading")
-def change_reading(request: Request, name: str, given: Annotated[ReadingForm, Form()]) -> Response:
-    """Read the files in another way."""
-    title = dataset_view(request, name).served.title
-    fields = {key: str(value) for key, value in given.model_dump().items()}
+def change_reading(request: Request, name: str, given: Annotated[TextFields, Form()]) -> Response:
+    dataset_view(request, name)
     try:
-        options = DatasetForm.of({**fields, "title": title}).options
-        store_reading_options(service_of(request), name, options)
+        store_reading_options(service_of(request), name, options_of(given.texts()))
     except (SourceError, ParameterError) as error:
-        return _reading_page(request, name, fields, problem=str(error), status=422)
+        return _reading_page(request, name, given.texts(), problem=str(error), status=422)
     message = "The files are being read again."
     return redirect(request, f"/curator/datasets/{name}", message=message)
 
@@ -458,7 +425,6 @@ def _reading_page(
 
 @router.post("/datasets/{name}/infer")
 def infer(request: Request, name: str) -> Response:
-    """Start an inference, or take it up where it stopped."""
     service, found = service_of(request), dataset_view(request, name)
     preview = preview_of(service, found.served)
     if preview is not None and preview.blocks:
@@ -469,7 +435,6 @@ def infer(request: Request, name: str) -> Response:
 
 @router.post("/datasets/{name}/cancel")
 def cancel(request: Request, name: str) -> Response:
-    """Stop an inference; what is finished stays."""
     dataset_view(request, name)
     jobs_of(service_of(request)).cancel(job_id(name))
     message = "The inference was stopped. It can be resumed."
@@ -478,7 +443,6 @@ def cancel(request: Request, name: str) -> Response:
 
 @router.post("/datasets/{name}/restart")
 def restart(request: Request, name: str) -> Response:
-    """Discard an inference and start over."""
     dataset_view(request, name)
     forget_inference(service_of(request), name)
     start_inference(service_of(request), name)
@@ -487,171 +451,9 @@ def restart(request: Request, name: str) -> Response:
 
 @router.post("/datasets/{name}/remove")
 def remove(request: Request, name: str) -> Response:
-    """Remove a dataset of which nothing was charged; its promise is withdrawn."""
     title = dataset_view(request, name).served.title
     remove_dataset(service_of(request), name)
     return redirect(request, "/curator", message=f"{title} was removed.", kind="note")
-
-
-class UploadPage(CuratorPage):
-    """A page with a streamed form that carries its own token."""
-
-    async def admit(self, request: Request) -> Identity | Response:
-        """Admit a curator; the endpoint checks the form's token as it reads the form."""
-        # guarded as a page that is only looked at, since that guard does not read the body
-        found = await super().admit(Request({**request.scope, "method": "GET"}))
-        if isinstance(found, Response):
-            raise Problem(401, "Your session has ended. Sign in again.")
-        return found
-
-
-add_router = curator_router()
-upload_router = APIRouter(prefix="/curator", route_class=UploadPage, include_in_schema=False)
-WAYS = ("upload", "folder")
-FIELDS = ("title", "about", *PLACE, *OPTIONS, "meters", "systems")
-
-
-@add_router.get("/add")
-def add_form(request: Request, kept: Annotated[str, Query(max_length=64)] = "") -> Response:
-    """Show the two ways of adding a dataset; files of an upload that was refused are still here."""
-    found = kept_of(request, kept)
-    if found is None:
-        return _page(request, {})
-    return _page(request, found.fields, way="upload", problem=found.problem, kept=found)
-
-
-@upload_router.post("/add/upload")
-@takes_uploads
-async def upload(request: Request) -> Response:
-    """Take files off the network, piece by piece, and keep them as a dataset."""
-    keep = partial(add_upload, service_of(request))
-    made = await take_upload(request, keep, partial(_page, request, way="upload"), "/curator/add")
-    if isinstance(made, Response):
-        return made
-    return await run_in_threadpool(_added, request, made)
-
-
-def _added(request: Request, made: Served) -> Response:
-    message = f"{made.title} was added with {count_of(made.extra['listed'], 'system')}."
-    return sent_on(request, f"/curator/datasets/{made.name}", message=message)
-
-
-def sent_on(request: Request, path: str, *, message: str) -> Response:
-    """Send a browser on after an upload; a script that sent it goes there by itself."""
-    answer = redirect(request, path, message=message)
-    return JSONResponse({"to": path}) if by_script(request) else answer
-
-
-def by_script(request: Request) -> bool:
-    """Return whether an upload was sent by the page's script, which shows how far it is."""
-    return "application/json" in request.headers.get("accept", "")
-
-
-def kept_of(request: Request, token: str) -> KeptFiles | None:
-    """Return the files of a refused upload that a curator sent before, if they are still here."""
-    home = service_of(request).settings.datasets
-    return find_kept(home, token, who=identity_of(request).who)
-
-
-async def take_upload(
-    request: Request,
-    keep: Callable[[Received, Staging], Served],
-    refuse: Callable[..., Response],
-    page: str,
-) -> Served | Response:
-    """Take files off the network, piece by piece, and keep them, or say why not."""
-    # What came whole and was refused waits for a second try, so that it is not sent again.
-    service, identity = service_of(request), identity_of(request)
-    seen: dict[str, str] = {}
-
-    def check(fields: dict[str, str]) -> None:
-        check_token(request, identity, fields.get("csrf", ""))
-        seen.update(fields)
-
-    home, length = service.settings.datasets, request.headers.get("content-length", "")
-    token = ""
-    try:
-        with Staging(home).open() as staging:
-            files = staging.folder / "files"
-            files.mkdir()
-            received = await receive(
-                request.stream(),
-                request.headers.get("content-type", ""),
-                into=files,
-                limits=upload_limits(service),
-                check=check,
-                announced=int(length) if length.isdecimal() else None,
-            )
-            fields = received.fields
-            before = kept_of(request, fields.get("kept", "")) if fields.get("use_kept") else None
-            received = with_kept(received, before, into=files)
-            try:
-                made = await run_in_threadpool(keep, received, staging)
-            except (SourceError, ParameterError) as error:
-                token = await run_in_threadpool(
-                    keep_files, home, received, who=identity.who, problem=str(error)
-                )
-                raise
-            finally:
-                drop_kept(home, fields.get("kept", "") if before is not None else "")
-            return made
-    except (SourceError, ParameterError) as error:
-        status = 413 if isinstance(error, UploadTooLarge) else 422
-        problem = str(error)
-    if by_script(request):
-        answer = {"to": f"{page}?kept={token}"} if token else {"problem": problem}
-        return JSONResponse(answer, status_code=200 if token else status)
-    kept = kept_of(request, token)
-    return await run_in_threadpool(refuse, seen, problem=problem, status=status, kept=kept)
-
-
-class FolderForm(BaseModel):
-    """The form that names a folder; missing options are empty."""
-
-    model_config = ConfigDict(extra="allow")
-
-    title: Annotated[str, Field(max_length=200)] = ""
-    about: Annotated[str, Field(max_length=4000)] = ""
-    meters: Annotated[str, Field(max_length=200)] = ""
-    systems: Annotated[str, Field(max_length=200)] = ""
-
-
-@add_router.post("/add/folder")
-def add_folder_form(request: Request, given: Annotated[FolderForm, Form()]) -> Response:
-    """Keep a folder below the data folder as a dataset."""
-    fields = {name: str(value) for name, value in given.model_dump().items()}
-    try:
-        fields["title"] = fields["title"].strip() or title_from([Path(given.meters).name])
-        form = DatasetForm.of(fields)
-        made = add_folder(service_of(request), form, meters=given.meters, systems=given.systems)
-    except (SourceError, ParameterError) as error:
-        return _page(request, fields, way="folder", problem=str(error), status=422)
-    return _added(request, made)
-
-
-def _page(
-    request: Request,
-    fields: dict[str, str],
-    *,
-    way: str = "",
-    problem: str = "",
-    status: int = 200,
-    kept: KeptFiles | None = None,
-) -> Response:
-    service = service_of(request)
-    values: dict[str, Any] = {
-        "given": {
-            each: {name: fields.get(name, "") if each == way else "" for name in FIELDS}
-            for each in WAYS
-        },
-        "way": way,
-        "problem": problem,
-        "folders": nameable_folders(service),
-        "largest": size_text(service.settings.upload_limit),
-        "kept": kept,
-        "kept_size": "" if kept is None else size_text(kept.size),
-    }
-    return render(request, "curator/add.html", status=status, **values)
 
 
 def cached_systems(table: Path, options: MeterOptions | None = None) -> SystemTable:

@@ -4,17 +4,17 @@ from __future__ import annotations
 
 import io
 from functools import cache
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import pyarrow.parquet as pq
 from fastapi import Depends, Query
 from starlette.requests import Request
 from starlette.responses import Response, StreamingResponse
 
-from sunveil.errors import ParameterError, SunveilError
+from sunveil.errors import MeterError, ParameterError, SourceError, SunveilError
 from sunveil.service.context import Problem, Service, service_of
-from sunveil.service.curator.figures import bars, plane_map, rose, system_map
-from sunveil.service.curator.inference import dataset_view, parse_number, results_of
+from sunveil.service.curator.datasets import cached_systems
+from sunveil.service.curator.inference import OUTPUT, dataset_view, parse_number, results_of
 from sunveil.service.curator.results import (
     CAPACITY_EDGES_KW,
     COLUMNS,
@@ -26,9 +26,14 @@ from sunveil.service.curator.results import (
     FleetResults,
     csv_lines,
 )
+from sunveil.service.figures import bars, plane_map, rose, system_map
 from sunveil.service.guarded_routes import curator_router
 from sunveil.service.page_rendering import render
 from sunveil.service.store.database import Served
+
+if TYPE_CHECKING:
+    from sunveil.meters.record import Record
+    from sunveil.site import Site
 
 router = curator_router()
 QueryText = Annotated[str, Query(max_length=200)]
@@ -37,7 +42,6 @@ COLOURS = (("azimuth", "where they face"), ("quality", "quality of the estimate"
 
 @router.get("/datasets/{name}/estimates")
 def estimates(request: Request, name: str) -> Response:
-    """Show a fleet's estimates in figures."""
     values, results = results_or_404(request, name)
     planes = results.sample_planes()
     values |= {
@@ -58,7 +62,6 @@ def estimates(request: Request, name: str) -> Response:
 
 @router.get("/datasets/{name}/map")
 def fleet_map(request: Request, name: str, colour: QueryText = "azimuth") -> Response:
-    """Show where the systems are."""
     values, results = results_or_404(request, name)
     values |= {
         "summary": results.summary(),
@@ -72,7 +75,6 @@ def fleet_map(request: Request, name: str, colour: QueryText = "azimuth") -> Res
 
 @router.get("/datasets/{name}/system")
 def system(request: Request, name: str, system_id: QueryText = "") -> Response:
-    """Show the report of a system, made from its readings."""
     values, results = results_or_404(request, name)
     row = results.find_system(system_id)
     reason = results.why_refused(system_id) if row is None else None
@@ -80,23 +82,54 @@ def system(request: Request, name: str, system_id: QueryText = "") -> Response:
         raise Problem(404, "There is no such system in this dataset; look in the list.")
     values |= {"system_id": system_id, "row": row, "reason": reason, "meanings": meanings()}
     if row is not None:
-        values |= _report(service_of(request), values["dataset"], row)
+        values |= system_report(service_of(request), values["dataset"], row)
     return render(request, "curator/system.html", **values)
 
 
-def _report(service: Service, served: Served, row: dict[str, Any]) -> dict[str, Any]:
+def system_report(service: Service, served: Served, row: dict[str, Any]) -> dict[str, Any]:
     """Return the report of a system, or its values alone and what is wrong with its readings."""
-    from sunveil.plots.html_report import headlines
-    from sunveil.service.curator.system_fit import estimate_of, system_report
+    from sunveil.estimates.estimates_table import Estimate
+    from sunveil.estimates.read_write import read_assumptions
+    from sunveil.fleet.blocks import record_span
+    from sunveil.plots.html_report import Case, draw_case, headlines
+    from sunveil.weather import get_weather
 
     found: dict[str, Any] = {"one": None, "headlines": [], "problem": ""}
     try:
-        estimate = estimate_of(service, served, row)
+        folder = served.path(service.settings.datasets)
+        estimate = Estimate.from_row(row, read_assumptions(folder / OUTPUT))
         found["headlines"] = headlines(estimate)
-        found["one"] = system_report(service, served, estimate)
+        record, site = _read_one(service, served, estimate.system_id)
+        weather = get_weather("clearsky", site, *record_span(record))
+        found["one"] = draw_case(Case(None, record, weather, estimate), cache=None)
     except SunveilError as error:
         found["problem"] = str(error)
     return found
+
+
+def _read_one(service: Service, served: Served, system_id: str) -> tuple[Record, Site]:
+    """Return the readings of one system of a fleet, and where it is."""
+    from sunveil.fleet.file_layouts import look_at
+    from sunveil.fleet.open import some_records
+    from sunveil.meters.record import RefusedSystem
+    from sunveil.service.upload_checks import meter_options
+    from sunveil.site import Site
+
+    datasets = service.settings.datasets
+    table = served.path(datasets, str(served.extra["systems_table"]))
+    options = meter_options(served)
+    systems = cached_systems(table, options)
+    if system_id not in systems.numbers:
+        raise SourceError("this system is not in the table of systems any more")
+    source = look_at(served.path(datasets, str(served.meters)), options, aside=[table])
+    paths = source.paths(file.name for file in source.files)
+    some = some_records(paths, source.columns, systems, [system_id], options=options)
+    found = next((each for name, each in some if name is not None), None)
+    if found is None:
+        raise MeterError("the readings of this system are not there any more")
+    if isinstance(found, RefusedSystem):
+        raise MeterError(found.reason)
+    return found, Site(*systems.place(systems.numbers[system_id]))
 
 
 @cache
@@ -109,14 +142,12 @@ def qualities() -> tuple[str, ...]:
 
 @cache
 def meanings() -> dict[str, str]:
-    """Return what each flag means."""
     from sunveil.estimates.flags_and_quality import FLAG_MEANINGS
 
     return {flag.value: meaning for flag, meaning in FLAG_MEANINGS.items()}
 
 
 def results_or_404(request: Request, name: str) -> tuple[dict[str, Any], FleetResults]:
-    """Return what pages about estimates need, or refuse where there are none yet."""
     found = dataset_view(request, name)
     results = results_of(service_of(request), found.served)
     if not results.exist:
@@ -146,7 +177,6 @@ def _points(results: FleetResults, *, by_quality: bool) -> dict[str, Any]:
     )
 
 
-systems_router = curator_router()
 SHOWS = ("all", "flagged", "refused")
 EXPORTS = {"csv": "text/csv; charset=utf-8", "parquet": "application/vnd.apache.parquet"}
 
@@ -163,7 +193,6 @@ def wanted_of(
     descending: QueryText = "",
     shown: Annotated[list[str] | None, Query(max_length=20)] = None,
 ) -> EstimateFilter:
-    """Return which systems a link or a form asks for."""
     some = "any" if show == "flagged" else ""
     try:
         return EstimateFilter(
@@ -184,11 +213,10 @@ def wanted_of(
 Wanted = Annotated[EstimateFilter, Depends(wanted_of)]
 
 
-@systems_router.get("/datasets/{name}/systems")
+@router.get("/datasets/{name}/systems")
 def systems(
     request: Request, name: str, wanted: Wanted, show: QueryText = "all", page: int = 1
 ) -> Response:
-    """Show systems page by page: all, flagged or refused."""
     values, results = results_or_404(request, name)
     if show not in SHOWS:
         raise Problem(404, "There is no such list; choose all, flagged or refused.")
@@ -210,7 +238,7 @@ def systems(
     return render(request, "curator/systems.html", **values)
 
 
-@systems_router.get("/datasets/{name}/systems.{kind}")
+@router.get("/datasets/{name}/systems.{kind}")
 def export(request: Request, name: str, kind: str, wanted: Wanted) -> Response:
     """Send the systems of a filter as a file: CSV without formulas, or Parquet."""
     _, results = results_or_404(request, name)
@@ -237,7 +265,6 @@ def _titled(column: Any) -> str:
 
 
 def _bound(text: str) -> float | None:
-    """Return a bound from a form; none where nothing was written."""
     if not text.strip():
         return None
     return parse_number(text, "A limit")

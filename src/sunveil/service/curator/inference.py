@@ -41,28 +41,23 @@ FLAGS = (*READING_FLAGS, "force")
 
 
 def jobs_of(service: Service) -> BackgroundJobs:
-    """Return the jobs of a service."""
     settings = service.settings
     return BackgroundJobs(settings.data / "jobs", memory=settings.most_job_memory)
 
 
 def job_id(dataset: str) -> str:
-    """Return the name of a dataset's inference."""
     return f"{INFERENCE_JOB}-{dataset}"
 
 
 def job_of(service: Service, dataset: str) -> BackgroundJob | None:
-    """Return a dataset's inference, if it was ever started."""
     return jobs_of(service).get(job_id(dataset))
 
 
 def results_of(service: Service, served: Served) -> FleetResults:
-    """Return what the inference of a dataset has left."""
     return FleetResults(served.path(service.settings.datasets) / OUTPUT)
 
 
 def inference_command(service: Service, served: Served) -> list[str]:
-    """Return the command that infers a dataset, and goes on where it was."""
     datasets = service.settings.datasets
     if served.meters is None or "systems_table" not in served.extra:
         raise ParameterError(f"the dataset {served.name} has no readings to infer from")
@@ -80,7 +75,6 @@ def inference_command(service: Service, served: Served) -> list[str]:
 
 
 def start_inference(service: Service, name: str) -> BackgroundJob:
-    """Start a dataset's inference, or take it up where it stopped."""
     with service.store.reading() as db:
         served = find_served(db, name)
     jobs = jobs_of(service)
@@ -93,7 +87,6 @@ def start_inference(service: Service, name: str) -> BackgroundJob:
 
 
 def infer_now(service: Service, name: str) -> Served:
-    """Infer a dataset, and return it when that has ended."""
     start_inference(service, name)
     while not (job := job_of(service, name)) or not job.state.over:
         time.sleep(0.1)
@@ -103,7 +96,6 @@ def infer_now(service: Service, name: str) -> Served:
 
 
 def update_state(service: Service, served: Served) -> Served:
-    """Update the state of an inference in the database, and return the dataset."""
     # The job's own folder is right, and the database follows it; called by pages and by the watch.
     worked_on = served.upcoming
     job = None if worked_on.state == READY else job_of(service, served.name)
@@ -151,24 +143,19 @@ ShortText = Annotated[str, Form(max_length=200)]
 
 @dataclass(frozen=True, slots=True)
 class DatasetView:
-    """A dataset with all that a page about it needs."""
-
     served: Served  # what the service keeps of it
     promised: Dataset | None  # as the ledger knows it; None before its promise is made
     job: BackgroundJob | None  # its inference; None before it is started
 
     def template_values(self) -> dict[str, Any]:
-        """Return the values that every template about a dataset needs."""
         return {"dataset": self.served, "promised": self.promised, "job": self.job}
 
 
 def dataset_view(request: Request, name: str) -> DatasetView:
-    """Return the dataset of a request, or refuse with a 404."""
     return dataset_view_of(service_of(request), name)
 
 
 def dataset_view_of(service: Service, name: str) -> DatasetView:
-    """Return a dataset of a service by its name, or refuse with a 404."""
     try:
         with service.store.reading() as db:
             served = find_served(db, name)
@@ -190,7 +177,6 @@ def parse_number(text: str, what: str) -> float:
 
 
 def measure_sign(promised: Dataset) -> str:
-    """Return the letter of what a promise adds up."""
     return "ε" if promised.promise.measure == "epsilon" else "ρ"
 
 
@@ -200,8 +186,6 @@ FILE = "preview.json"
 
 @dataclass(frozen=True, slots=True)
 class DatasetPreview:
-    """The preview of a dataset, as it stands."""
-
     job: BackgroundJob  # the work
     found: dict[str, Any] | None  # what was read, once the work is done: private
 

@@ -16,7 +16,7 @@ from sunveil.releases.expected_errors import typical_errors
 from sunveil.releases.fleet_releases import ReleaseTerms
 from sunveil.releases.release_answer import ExpectedErrors
 from sunveil.releases.release_choices import Choices
-from sunveil.service.curator.figures import ErrorCurve
+from sunveil.service.figures import ErrorCurve
 from sunveil.service.questions import LARGEST_EPSILON, SMALLEST_EPSILON
 from sunveil.site import TimeGrid
 
@@ -33,8 +33,6 @@ LATITUDE = 40.0  # [degrees] assumed where systems have places of their own
 
 @dataclass(frozen=True, slots=True)
 class MeterFacts:
-    """What is publicly known of the meters of a dataset."""
-
     net: bool = False  # whether most are net meters
     shifts: tuple[float, ...] = DECLARED  # [minutes] how far clocks may be off
     latitude: float = LATITUDE  # [degrees]
@@ -62,7 +60,6 @@ class AnswerErrors:
 def answer_errors(
     promise: Promise, *, systems: int | None = None, meters: MeterFacts = METERS
 ) -> list[AnswerErrors]:
-    """Return the errors to expect under a promise, for the numbers of questions that it holds."""
     return [
         _answer_errors(promise, questions, systems=systems, meters=meters)
         for questions in QUESTIONS

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import csv
-import io
 import json
 from collections import defaultdict
 from collections.abc import Sequence
@@ -17,7 +15,6 @@ from starlette.concurrency import run_in_threadpool
 from starlette.requests import Request
 from starlette.responses import Response
 
-from sunveil._files import defused
 from sunveil.errors import ParameterError, SunveilError
 from sunveil.ledger.hash_chain import Entry, HighWaterMark, actor_of
 from sunveil.ledger.promises import Promise
@@ -27,13 +24,9 @@ from sunveil.ledger.yearly_schedule import YearlySchedule
 from sunveil.privacy.guarantees import Unit, from_nano, parse_unit
 from sunveil.service.context import Problem, Service, service_of
 from sunveil.service.curator.datasets import public_groups
-from sunveil.service.curator.figures import ErrorCurve, Figure, error_figure
-from sunveil.service.curator.inference import (
-    DatasetView,
-    dataset_view,
-    measure_sign,
-    parse_number,
-)
+from sunveil.service.curator.inference import DatasetView, dataset_view, measure_sign, parse_number
+from sunveil.service.curator.results import csv_lines
+from sunveil.service.figures import ErrorCurve, Figure, error_figure
 from sunveil.service.guarded_routes import console_router, curator_router
 from sunveil.service.page_rendering import count_of, redirect, render
 from sunveil.service.promise_text import promise_line, promise_sentences
@@ -54,8 +47,6 @@ CONDITIONAL = "paper"
 
 
 class PromiseForm(BaseModel):
-    """The form of a promise; missing fields are empty."""
-
     protect: FieldText = ""
     k: FieldText = "1"
     epsilon: FieldText = ""
@@ -82,7 +73,6 @@ def promise(request: Request, name: str, given: Annotated[ConsideredPromise, Que
 
 @router.post("/datasets/{name}/promise")
 def make(request: Request, name: str, given: Annotated[PromiseForm, Form()]) -> Response:
-    """Make the promise, for ever."""
     found, fields = dataset_view(request, name), given.model_dump()
     try:
         made = parse_promise(fields)
@@ -96,14 +86,12 @@ def make(request: Request, name: str, given: Annotated[PromiseForm, Form()]) -> 
 
 @router.post("/datasets/{name}/groups")
 async def groups(request: Request, name: str) -> Response:
-    """Choose the public columns that analysts may divide the fleet by."""
     form = await request.form()
     chosen = [str(each) for each in form.getlist("group")]
     return await run_in_threadpool(_choose, request, name, chosen)
 
 
 def parse_promise(given: dict[str, str]) -> Promise:
-    """Return the promise that a form describes."""
     try:
         epsilon = parse_number(given["epsilon"], "The total ε")
         delta = parse_number(given["delta"] or "0", "The δ")
@@ -243,8 +231,6 @@ COLUMNS = (
 
 @dataclass(frozen=True, slots=True)
 class EntryText:
-    """An entry of a ledger in words."""
-
     place: int  # its number within the dataset's chain, from 1
     at: str  # when it was made, in UTC
     kind: str  # `promise`, `households`, `charge`, `answer` or `analyst`
@@ -256,18 +242,7 @@ class EntryText:
     account: str | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class AskerTotals:
-    """What one asker has asked: how many questions, what they cost, and when the last was."""
-
-    who: str
-    questions: int
-    cost: float
-    last: str
-
-
 def describe_entry(entry: Entry) -> EntryText:
-    """Return an entry in words, as far as it can be understood."""
     try:
         facts = entry.facts()
         at, who, what = str(facts["at"]), *_words(entry.kind, facts)
@@ -284,39 +259,22 @@ def describe_entry(entry: Entry) -> EntryText:
     )
 
 
-def asker_totals(entries: Sequence[Entry]) -> list[AskerTotals]:
-    """Return who asked and what it cost them, the dearest first."""
+def asker_totals(entries: Sequence[Entry]) -> list[dict[str, Any]]:
+    """Return who asked how much and when last, the dearest first."""
     charges: dict[str, list[EntryText]] = defaultdict(list)
-    for entry in entries:
-        if entry.kind == "charge":
-            text = describe_entry(entry)
+    for text in map(describe_entry, entries):
+        if text.kind == "charge":
             charges[text.who].append(text)
     found = [
-        AskerTotals(who, len(all_), sum(each.cost or 0.0 for each in all_), all_[-1].at)
-        for who, all_ in charges.items()
-    ]
-    return sorted(found, key=lambda each: (-each.cost, each.who))
+        {"who": who, "questions": len(texts), "last": texts[-1].at,
+         "cost": sum(each.cost or 0.0 for each in texts)}
+        for who, texts in charges.items()
+    ]  # fmt: skip
+    return sorted(found, key=lambda each: (-each["cost"], each["who"]))
 
 
 def as_csv(entries: Sequence[Entry]) -> str:
-    """Return entries as a table; a cell never begins a formula."""
-    out = io.StringIO()
-    writer = csv.writer(out, lineterminator="\r\n")
-    writer.writerow(COLUMNS)
-    for entry in entries:
-        writer.writerow([defused(cell) for cell in _cells(entry)])
-    return out.getvalue()
-
-
-def entry_fields(entry: Entry) -> dict[str, Any]:
-    """Return an entry with its body as it stands: its digest is of that text."""
-    return {
-        "place": entry.place,
-        "kind": entry.kind,
-        "body": entry.body,
-        "previous": entry.previous,
-        "digest": entry.digest,
-    }
+    return "".join(csv_lines(COLUMNS, map(_cells, entries)))
 
 
 def _words(kind: str, facts: dict[str, Any]) -> tuple[str, str]:
@@ -382,7 +340,6 @@ PAGE = 50
 
 @ledgers_router.get("/ledger")
 def ledgers(request: Request) -> Response:
-    """Show every dataset of the ledger, verified."""
     ledger = service_of(request).ledger
     withdrawn = ledger.withdrawn()
     names = [name for name in ledger.names() if name not in withdrawn]
@@ -395,7 +352,6 @@ def ledgers(request: Request) -> Response:
 
 @ledgers_router.get("/datasets/{name}/ledger")
 def ledger(request: Request, name: str, page: int = 1, mark: str = "") -> Response:
-    """Show a dataset's entries, verified, and who asked what."""
     service, found = service_of(request), dataset_view(request, name)
     if found.promised is None:
         raise Problem(404, "This dataset has no promise and so no ledger.")
@@ -426,13 +382,12 @@ def ledger(request: Request, name: str, page: int = 1, mark: str = "") -> Respon
 
 @ledgers_router.get("/datasets/{name}/ledger.json")
 def as_json_file(request: Request, name: str) -> Response:
-    """Send everything that a verification needs, as JSON."""
     ledger = service_of(request).ledger
     dataset_view(request, name)
     values = {
         **ledger.dataset(name).to_dict(),
         "verdict": ledger.verify(name).to_dict(),
-        "entries": [entry_fields(entry) for entry in ledger.entries(name)],
+        "entries": [entry.to_dict() for entry in ledger.entries(name)],
     }
     text = json.dumps({"datasets": [values]}, indent=2, ensure_ascii=False)
     return _download(text, f"{name}-ledger.json", "application/json")
@@ -440,7 +395,6 @@ def as_json_file(request: Request, name: str) -> Response:
 
 @ledgers_router.get("/datasets/{name}/ledger.csv")
 def as_csv_file(request: Request, name: str) -> Response:
-    """Send the entries as a table."""
     dataset_view(request, name)
     entries = service_of(request).ledger.entries(name)
     return _download(as_csv(entries), f"{name}-ledger.csv", "text/csv; charset=utf-8")
@@ -463,10 +417,10 @@ def _verified(service: Service, name: str) -> dict[str, Any]:
 
 
 def _mark(text: str) -> HighWaterMark:
-    length, _, head = text.strip().partition(":")
-    if not (length.isdecimal() and int(length) > 0 and head):
+    found = HighWaterMark.parse(text)
+    if found is None:
         raise ParameterError("a checkpoint is a number of entries, a colon and a digest")
-    return HighWaterMark(int(length), head)
+    return found
 
 
 def _download(text: str, name: str, media_type: str) -> Response:

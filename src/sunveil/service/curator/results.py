@@ -100,8 +100,6 @@ LONGEST_TEXT = 100
 
 @dataclass(frozen=True, slots=True)
 class EstimateColumn:
-    """A column of the table of estimates."""
-
     name: str  # as the file has it, and as people read it
     title: str  # as the file has it, and as people read it
     unit: str = ""  # of its numbers; empty for none
@@ -137,8 +135,6 @@ USUAL = (
 
 @dataclass(frozen=True, slots=True)
 class EstimateFilter:
-    """Which systems of a table are shown, and in which order."""
-
     text: str = ""  # what the id contains
     flag: str = ""  # `any` for systems with some flag, or the flag that they have; empty for all
     quality: str = ""  # the quality of the estimates; empty for all
@@ -158,11 +154,9 @@ class EstimateFilter:
 
     @property
     def columns(self) -> tuple[EstimateColumn, ...]:
-        """The columns that are shown, the id first."""
         return (BY_NAME["system_id"], *(each for each in COLUMNS[1:] if each.name in self.shown))
 
     def where(self) -> tuple[list[str], list[Any]]:
-        """Return the conditions as SQL, and the values that they take."""
         clauses, values = matching(self.text)
         if self.flag == "any":
             clauses.append("len(flags) > 0")
@@ -179,7 +173,6 @@ class EstimateFilter:
         return clauses, values
 
     def order(self) -> str:
-        """Return the order of the rows as SQL; systems without a value come last."""
         way = "DESC" if self.descending else "ASC"
         return f"{self.sort} {way} NULLS LAST, system_id"
 
@@ -225,8 +218,6 @@ CAPACITY_EDGES_KW = (0.0, 2.0, 4.0, 6.0, 8.0, 10.0, 15.0, 25.0, math.inf)
 
 @dataclass(frozen=True, slots=True)
 class FleetSummary:
-    """A fleet's estimates in a few numbers: private."""
-
     inferred: int  # how many systems
     refused: int  # how many systems
     listed: int  # how many of them the table of systems names: public
@@ -242,15 +233,12 @@ class FleetSummary:
 
 @dataclass(frozen=True, slots=True)
 class TablePage:
-    """One page of a table."""
-
     rows: list[dict[str, Any]]  # its rows, each by column name
     total: int  # how many rows there are on all pages
     number: int  # which page it is, from 1
 
     @property
     def last(self) -> int:
-        """The number of the last page."""
         return max(1, -(-self.total // PAGE))
 
 
@@ -262,11 +250,9 @@ class FleetResults:
 
     @property
     def exist(self) -> bool:
-        """Whether there is any estimate yet."""
         return any(self._folder.glob("estimates/part-*.parquet"))
 
     def summary(self) -> FleetSummary:
-        """Return counts, total capacity and the typical error of all estimates."""
         with self._open() as database:
             numbers = database.execute(
                 "SELECT count(*), count(*) FILTER (len(flags) > 0), sum(dc_capacity_kw),"
@@ -294,7 +280,6 @@ class FleetResults:
         )
 
     def estimates(self, wanted: EstimateFilter, *, number: int = 1) -> TablePage:
-        """Return a page of the estimates."""
         where, values = wanted.where()
         names = dict.fromkeys(("system_id", *wanted.shown, "planes", "tracker"))
         return self._page("estimates", tuple(names), where, values,
@@ -312,31 +297,22 @@ class FleetResults:
             ).to_arrow_table()
 
     def refused(self, *, text: str = "", number: int = 1) -> TablePage:
-        """Return a page of the systems without an estimate, by their names."""
         where, values = matching(text)
         return self._page("refused", ("system_id", "kind", "reason"), where, values, number=number)
 
     def refusals(self) -> list[tuple[str, int]]:
-        """Return how many systems were refused for each kind of reason."""
-        with self._open() as database:
-            found = database.execute(
-                "SELECT kind, count(*) FROM refused GROUP BY kind ORDER BY count(*) DESC, kind"
-            ).fetchall()
-        return [(str(kind), int(count)) for kind, count in found]
+        rows = self._query(
+            "SELECT kind, count(*) AS count FROM refused GROUP BY kind ORDER BY count DESC, kind"
+        )
+        return [(row["kind"], row["count"]) for row in rows]
 
     def find_system(self, system_id: str) -> dict[str, Any] | None:
-        """Return the estimate of a system with all its columns, or None."""
-        with self._open() as database:
-            found = database.execute("SELECT * FROM estimates WHERE system_id = ?", [system_id])
-            rows = _rows(found)
+        rows = self._query("SELECT * FROM estimates WHERE system_id = ?", [system_id])
         return rows[0] if rows else None
 
     def why_refused(self, system_id: str) -> str | None:
-        """Return why a system has no estimate, or None."""
-        with self._open() as database:
-            found = database.execute("SELECT reason FROM refused WHERE system_id = ?", [system_id])
-            row = found.fetchone()
-        return None if row is None else str(row[0])
+        rows = self._query("SELECT reason FROM refused WHERE system_id = ?", [system_id])
+        return rows[0]["reason"] if rows else None
 
     def sample(self) -> dict[str, list[Any]]:
         """Return name, place and direction of systems to draw, the same ones each time."""
@@ -366,28 +342,22 @@ class FleetResults:
         """Return how many systems face each of sixteen sectors, the first centred on north."""
         width = 360.0 / SECTORS
         place = f"CAST(floor((surface_azimuth + {width / 2}) / {width}) AS BIGINT) % {SECTORS}"
-        return self._counts(place, SECTORS, "sum(share) FROM planes")
+        return self._counts(place, SECTORS, "sum(share) AS count FROM planes")
 
     def tilts(self) -> list[float]:
-        """Return how many systems are tilted between each two of the edges."""
         band = _band("surface_tilt", TILT_EDGES)
-        return self._counts(band, len(TILT_EDGES) - 1, "sum(share) FROM planes")
+        return self._counts(band, len(TILT_EDGES) - 1, "sum(share) AS count FROM planes")
 
     def capacities(self) -> list[float]:
-        """Return how many systems have a capacity between each two of the edges."""
         band = _band("dc_capacity_kw", CAPACITY_EDGES_KW)
-        return self._counts(band, len(CAPACITY_EDGES_KW) - 1, "count(*) FROM estimates")
+        return self._counts(band, len(CAPACITY_EDGES_KW) - 1, "count(*) AS count FROM estimates")
 
     def _counts(self, place: str, size: int, counted: str) -> list[float]:
         """Return what falls into each place; planes of one system count by their shares."""
-        with self._open() as database:
-            found = database.execute(
-                f"SELECT {place} AS place, {counted} GROUP BY place"
-            ).fetchall()
         counts = [0.0] * size
-        for at, count in found:
-            if at is not None:
-                counts[int(at)] += round(float(count), 2)
+        for row in self._query(f"SELECT {place} AS place, {counted} GROUP BY place"):
+            if row["place"] is not None:
+                counts[int(row["place"])] += round(float(row["count"]), 2)
         return counts
 
     def _page(
@@ -410,6 +380,10 @@ class FleetResults:
                 values,
             )
             return TablePage(_rows(found), total, number)
+
+    def _query(self, query: str, values: Sequence[Any] = ()) -> list[dict[str, Any]]:
+        with self._open() as database:
+            return _rows(database.execute(query, values))
 
     def _open(self) -> AbstractContextManager[DuckDBPyConnection]:
         return open_views(self._folder)

@@ -51,15 +51,13 @@ def new_link(db: Transaction, account_id: str, purpose: str = PASSWORD) -> str:
     return secret
 
 
-def find_link(db: Transaction, secret: str) -> tuple[str, str] | None:
-    """Return the account and the purpose of a link that still works, or None."""
+def find_link(db: Transaction, secret: str) -> Link | None:
+    """Return a link that still works, or None."""
     found = db.get(Link, digest_of(secret))
-    works = found is not None and found.expires >= int(time.time())
-    return (found.account, found.purpose) if found is not None and works else None
+    return found if found is not None and found.expires >= int(time.time()) else None
 
 
 def end_links_of(db: Transaction, account_id: str) -> None:
-    """End all links to an account."""
     db.execute(delete(Link).where(Link.account == account_id))
 
 
@@ -104,36 +102,30 @@ def find_session(db: Transaction, secret: str, *, idle_minutes: float) -> Sessio
 
 
 def sessions_of(db: Transaction, mine: Session, *, idle_minutes: float) -> list[Session]:
-    """Return all sessions of the same account or token."""
     found = db.scalars(select(Session).where(_same_holder(mine)).order_by(Session.seen.desc()))
     return [each for each in found if each.lives(idle_minutes)]
 
 
 def touch_session(db: Transaction, secret: str) -> None:
-    """Write down that a session is in use."""
     here = Session.digest == digest_of(secret)
     db.execute(update(Session).where(here).values(seen=int(time.time())))
 
 
 def set_flash(db: Transaction, secret: str, messages: list[tuple[str, str]]) -> None:
-    """Keep the messages that the next page shows."""
     here = Session.digest == digest_of(secret)
     db.execute(update(Session).where(here).values(flash=messages))
 
 
 def end_session(db: Transaction, secret: str) -> None:
-    """Sign a browser out: delete the session of its cookie."""
     db.execute(delete(Session).where(Session.digest == digest_of(secret)))
 
 
 def end_other_sessions(db: Transaction, mine: Session) -> int:
-    """End all other sessions of the same account or token, and return how many."""
     others = and_(_same_holder(mine), Session.id != mine.id)
     return len(db.execute(delete(Session).where(others).returning(Session.id)).all())
 
 
 def end_sessions_of_account(db: Transaction, account_id: str) -> None:
-    """Sign an account out everywhere."""
     db.execute(delete(Session).where(Session.account_id == account_id))
 
 
@@ -161,7 +153,6 @@ def add_account(
     scope: str = ASK,
     subject: tuple[str, str] | None = None,
 ) -> Account:
-    """Make an account; a local one has no password before its holder sets one."""
     check_name("curator" if role == CURATOR else "person", name)
     if find_account(db, name) is not None:
         raise ParameterError(f"there is an account named {name!r} already; choose another name")
@@ -179,18 +170,15 @@ def add_account(
 
 
 def all_accounts(db: Transaction) -> Sequence[Account]:
-    """Return all accounts, by name."""
     return db.scalars(select(Account).order_by(Account.name)).all()
 
 
 def find_account(db: Transaction, name: str) -> Account | None:
-    """Return the account of a name, whatever the case of its letters, or None."""
     wanted = name.strip().casefold()
     return next((each for each in all_accounts(db) if each.name.casefold() == wanted), None)
 
 
 def account_named(db: Transaction, name: str) -> Account:
-    """Return the account of a name, or refuse."""
     found = find_account(db, name)
     if found is None:
         raise ReleaseNotFound(f"there is no account named {name!r}; list the accounts")
@@ -198,7 +186,6 @@ def account_named(db: Transaction, name: str) -> Account:
 
 
 def account_of_id(db: Transaction, account_id: str) -> Account:
-    """Return an account by its id, or refuse."""
     found = db.get(Account, account_id)
     if found is None:
         raise ReleaseNotFound("there is no such account; load the page again")
@@ -206,7 +193,6 @@ def account_of_id(db: Transaction, account_id: str) -> Account:
 
 
 def account_of_subject(db: Transaction, issuer: str, subject: str) -> Account | None:
-    """Return the account of who a provider says somebody is, or None."""
     same = select(Account).where(Account.issuer == issuer, Account.subject == subject)
     return db.scalars(same).one_or_none()
 
@@ -226,7 +212,6 @@ def set_account_password(db: Transaction, account: Account, password: str) -> No
 def change_role(
     db: Transaction, account: Account, *, role: str, analyst: str = "", scope: str = ASK
 ) -> None:
-    """Give an account another role, or an analyst's another name in the ledger or another scope."""
     # Its sessions end. The last curator who can sign in stays one.
     if role != CURATOR:
         _keep_a_curator(db, account)
@@ -259,12 +244,10 @@ def disable_account(db: Transaction, account: Account) -> None:
 
 
 def enable_account(db: Transaction, account: Account) -> None:
-    """Let an account that was disabled be used again."""
     _change(db, account, disabled=None)
 
 
 def note_sign_in(db: Transaction, account: Account) -> None:
-    """Keep when an account was last signed in to."""
     _change(db, account, signed_in=now())
 
 
@@ -283,7 +266,6 @@ def set_password(db: Transaction, name: str, password: str) -> None:
 
 
 def has_curator(db: Transaction) -> bool:
-    """Return whether there is a curator who can sign in."""
     return any(each.role == CURATOR and each.usable for each in all_accounts(db))
 
 
@@ -294,7 +276,6 @@ def new_setup_secret(db: Transaction, secret: str) -> None:
 
 
 def setup_digest(db: Transaction) -> str | None:
-    """Return the digest of the set-up secret, as long as there is one."""
     return db.scalar(select(Secret.digest).where(Secret.name == SETUP))
 
 
@@ -327,7 +308,6 @@ DEMO = "demo"
 
 
 def fact(db: Transaction, name: str) -> str | None:
-    """Return what is noted under a name, or None."""
     return db.scalar(select(Fact.value).where(Fact.name == name))
 
 
@@ -385,7 +365,6 @@ def issue_token(
 
 
 def token_rows(db: Transaction, analyst: str | None = None) -> Sequence[TokenRow]:
-    """Return all tokens, or those of one analyst, oldest first."""
     query = select(TokenRow).order_by(TokenRow.made, TokenRow.id)
     if analyst is not None:
         query = query.where(TokenRow.analyst == analyst)

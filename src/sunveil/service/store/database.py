@@ -44,17 +44,13 @@ MOST_SYSTEMS = 2000
 
 
 class Json(TypeDecorator[Any]):
-    """A value kept as JSON in a column of text."""
-
     impl = Text
     cache_ok = True
 
     def process_bind_param(self, value: Any, dialect: Dialect) -> str:
-        """Return a value as JSON."""
         return json.dumps(value, allow_nan=False)
 
     def process_result_value(self, value: Any, dialect: Dialect) -> Any:
-        """Return a value from JSON."""
         return json.loads(value)
 
 
@@ -93,12 +89,10 @@ class Account(Base, kw_only=True):
 
     @property
     def local(self) -> bool:
-        """Whether it signs in with a password, and not through a provider."""
         return self.issuer is None
 
     @property
     def usable(self) -> bool:
-        """Whether somebody can sign in to it now."""
         return self.disabled is None and (self.password is not None or not self.local)
 
     @property
@@ -178,7 +172,6 @@ class Session(Base, kw_only=True):
 
     @property
     def account(self) -> str:
-        """The name of its account, if it has one."""
         return self.holder.name if self.holder else ""
 
     @property
@@ -188,12 +181,10 @@ class Session(Base, kw_only=True):
 
     @property
     def stale(self) -> bool:
-        """Whether its last use should be written down again."""
         return self.seen + TOUCH_SECONDS < time.time()
 
     @property
     def begun(self) -> str:
-        """When it began, in UTC, as people read it."""
         return _minute(self.made)
 
     @property
@@ -231,7 +222,6 @@ class TokenRow(Base, kw_only=True):
 
     @property
     def account(self) -> str | None:
-        """The name of its account, if it has one."""
         return self.holder.name if self.holder else None
 
     @property
@@ -241,12 +231,10 @@ class TokenRow(Base, kw_only=True):
 
     @property
     def expiry(self) -> str:
-        """The day on which it expires, in UTC."""
         return datetime.fromtimestamp(self.expires, UTC).date().isoformat()
 
     @property
     def expired(self) -> bool:
-        """Whether it has expired by now."""
         return self.expires <= time.time()
 
     @property
@@ -262,7 +250,6 @@ class TokenRow(Base, kw_only=True):
 
     @property
     def works(self) -> bool:
-        """Whether it opens anything now."""
         return self.fault is None
 
     @property
@@ -410,7 +397,6 @@ class Store:
             raise
 
     def close(self) -> None:
-        """Close all connections to the database."""
         self.engine.dispose()
 
     @contextmanager

@@ -52,21 +52,18 @@ READING_FLAGS = ("negate", "net")
 
 
 def add_served(db: Transaction, dataset: Served) -> None:
-    """Insert a new dataset; its name must be free."""
     if db.get(Served, dataset.name) is not None:
         raise ParameterError(f"there is a dataset named {dataset.name!r} already")
     add_row(db, replace(dataset, made=now()))
 
 
 def change_served(db: Transaction, name: str, **changes: Any) -> None:
-    """Change fields of a dataset."""
     changed = update(Served).where(Served.name == name).values(changes).returning(Served.name)
     if db.execute(changed).first() is None:
         raise ReleaseNotFound(f"there is no dataset named {name!r}")
 
 
 def find_served(db: Transaction, name: str) -> Served:
-    """Return a served dataset by its name."""
     found = db.get(Served, name)
     if found is None:
         raise ReleaseNotFound(f"there is no dataset named {name!r}")
@@ -74,7 +71,6 @@ def find_served(db: Transaction, name: str) -> Served:
 
 
 def all_served(db: Transaction) -> Sequence[Served]:
-    """Return all served datasets, sorted by name."""
     return db.scalars(select(Served).order_by(Served.name)).all()
 
 
@@ -87,12 +83,10 @@ def find_promised(db: Transaction, name: str) -> Dataset | None:
 
 
 def find_release(db: Transaction, release: str) -> ReleaseRow | None:
-    """Return a release with its body, or None."""
     return db.get(ReleaseRow, release, options=[undefer(ReleaseRow.body)])
 
 
 def releases_of(db: Transaction, dataset: str, *, limit: int = 200) -> Sequence[ReleaseRow]:
-    """Return the releases of a dataset without their bodies, newest first."""
     query = select(ReleaseRow).where(ReleaseRow.dataset == dataset)
     return db.scalars(query.order_by(ReleaseRow.made.desc(), ReleaseRow.id).limit(limit)).all()
 
@@ -104,7 +98,6 @@ def begin_request(db: Transaction, request: StoredRequest) -> StoredRequest:
 
 
 def end_request(db: Transaction, request: StoredRequest, release: str) -> None:
-    """Note which release answers a request."""
     db.execute(update(StoredRequest).where(*_same(request)).values(release=release))
 
 
