@@ -23,6 +23,7 @@ from sunveil.fleet.file_layouts import (
     iter_file_systems,
     look_at,
 )
+from sunveil.fleet.open import plan_fleet
 from sunveil.fleet.run_plan import (
     IDENTITY,
     SKIES_KEPT,
@@ -189,19 +190,10 @@ def test_planning_looks_at_footers_alone(readings, systems_file, tmp_path):
     # without a single page left, everything that a plan needs is still there
     whole[4:-footer] = bytes(len(whole) - footer - 4)
     path.write_bytes(bytes(whole))
-    source = look_at(path, MeterOptions())
-    assert source.rows == len(readings)
-    systems = read_systems(systems_file)
-    ordering = find_order(source, systems)
-    assert ordering.order is FileOrder.SORTED
-    plan = make_plan(
-        source,
-        systems,
-        run_settings(MeterOptions(), InferOptions()),
-        ordering=ordering,
-        cells=find_cells(systems, 0.1),
-    )
-    assert plan.parts[0].systems == len(systems)
+    fleet = plan_fleet(path, systems_file, tmp_path, reading=MeterOptions(), workers=1)
+    source = fleet.context.job.source
+    assert (source.rows, fleet.parts[0].systems) == (len(readings), 6)
+    assert find_order(source, fleet.context.systems).order is FileOrder.SORTED
 
 
 @pytest.mark.parametrize(
