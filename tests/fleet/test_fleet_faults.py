@@ -90,7 +90,7 @@ EVERY = slice(None)
 REFUSED = {
     "switch": (values(slice(600, 1400), lambda power: power / 1000.0), "meter", ""),
     "zeros": (values(EVERY, 0.0), "meter", ""),
-    "register": (values(EVERY, np.cumsum), "meter", ""),
+    "register": (values(EVERY, lambda power: np.cumsum(power + 0.01)), "meter", ""),
     "torn": (lambda rows: pd.concat([rows, rows[12:40].assign(power_kw=9.0)]), "meter", ""),
     "timeless": (
         stamps(slice(10, 15), np.datetime64("NaT")),

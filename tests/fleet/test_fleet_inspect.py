@@ -76,7 +76,6 @@ FAULTS = {
     "switched": lambda power, rng: scale(power, days(rng), 0.001),
     "negated": lambda power, rng: scale(power, slice(None), -1.0),
     "register": lambda power, rng: put(power, slice(None), np.cumsum(np.abs(power))),
-    "rising": lambda power, rng: put(power, slice(None), np.cumsum(np.abs(power) + 0.01)),
     "dark": lambda power, rng: put(power, slice(None), 0.0),
     "gaps": lambda power, rng: put(power, rng.random(AXIS.count) < rng.uniform(0.0, 0.7), np.nan),
     "thinned": lambda power, rng: put(power, stretch(rng, 60, 240, 2), np.nan),
