@@ -121,9 +121,11 @@ def refusals_of(folder: Path) -> dict[str, tuple[str, str]]:
     return {row.system_id: (row.kind, row.reason) for row in table.itertuples()}
 
 
-def inferred(
-    fleet: Path, systems: Path, out: Path, **settings: Any
-) -> tuple[pd.DataFrame, dict[str, tuple[str, str]]]:
+# Estimates, and kind and reason of refusals, by system.
+Inferred = tuple[pd.DataFrame, dict[str, tuple[str, str]]]
+
+
+def inferred(fleet: Path, systems: Path, out: Path, **settings: Any) -> Inferred:
     """Infer a fleet, and return its estimates and refusals by system."""
     infer_fleet(fleet, systems, out, **settings)
     return estimates_of(out), refusals_of(out)

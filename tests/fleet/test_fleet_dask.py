@@ -41,15 +41,8 @@ def test_a_killed_worker_costs_its_part_and_no_more(layouts, systems_file, local
                 os.kill(workers[0], signal.SIGKILL)
                 killed.append(progress.done)
 
-        infer_fleet(
-            layouts["files"],
-            systems_file,
-            out,
-            **SMALL,
-            engine="dask",
-            scheduler=cluster.scheduler_address,
-            tell=tell,
-        )
+        given = {"engine": "dask", "scheduler": cluster.scheduler_address, "tell": tell}
+        infer_fleet(layouts["files"], systems_file, out, **SMALL, **given)
         assert killed == [1]
     assert contents(out) == contents(local)
 
@@ -60,20 +53,12 @@ def test_a_cluster_of_its_own_gives_the_same_bytes(layouts, systems_file, local,
     assert contents(out) == contents(local)
 
 
-def test_a_scheduler_that_is_not_there_is_told_in_one_sentence(layouts, systems_file, tmp_path):
-    with pytest.raises(ParameterError, match="no Dask scheduler at"):
-        infer_fleet(
-            layouts["file"],
-            systems_file,
-            tmp_path / "out",
-            engine="dask",
-            scheduler="nonsense://nowhere",
-        )
-
-
-def test_without_dask_the_engine_is_refused_with_the_remedy(
+def test_without_dask_or_its_scheduler_the_engine_is_refused_with_the_remedy(
     layouts, systems_file, tmp_path, monkeypatch
 ):
+    given = {"engine": "dask", "scheduler": "nonsense://nowhere"}
+    with pytest.raises(ParameterError, match="no Dask scheduler at"):
+        infer_fleet(layouts["file"], systems_file, tmp_path / "out", **given)
     monkeypatch.setitem(sys.modules, "distributed", None)
     with pytest.raises(MissingExtra, match=r"pip install 'sunveil\[dask\]'"):
         infer_fleet(layouts["file"], systems_file, tmp_path / "out", engine="dask")

@@ -42,24 +42,20 @@ def parts(count):
     return [Part(number, ()) for number in range(count)]
 
 
-@pytest.fixture
-def pooled(monkeypatch):
-    """Let fleets of any size be worked on by a pool."""
-    monkeypatch.setattr(local, "SMALL_FLEET", 0)
-
-
-@pytest.mark.usefixtures("pooled")
-def test_one_worker_and_two_write_the_same_bytes(layouts, systems_file, tmp_path):
+def test_one_worker_and_two_write_the_same_bytes(layouts, systems_file, tmp_path, monkeypatch):
     # of files by system the next test shows it, whose run loses a worker
+    monkeypatch.setattr(local, "SMALL_FLEET", 0)
     for workers in (1, 2):
         out = tmp_path / str(workers)
         infer_fleet(layouts["months"], systems_file, out, **SMALL, workers=workers)
     assert contents(tmp_path / "1") == contents(tmp_path / "2")
 
 
-@pytest.mark.usefixtures("pooled")
-def test_a_killed_worker_costs_what_it_was_working_on_and_no_more(layouts, systems_file, tmp_path):
-    killed = []
+def test_a_killed_worker_costs_what_it_was_working_on_and_no_more(
+    layouts, systems_file, tmp_path, monkeypatch
+):
+    monkeypatch.setattr(local, "SMALL_FLEET", 0)
+    given, killed = (layouts["files"], systems_file), []
 
     def tell(progress):
         if not killed:
@@ -69,15 +65,8 @@ def test_a_killed_worker_costs_what_it_was_working_on_and_no_more(layouts, syste
             # as a worker leaves that was killed while it wrote
             (tmp_path / "out" / "estimates" / ".part-00005.parquet.0123abcd.part").touch()
 
-    for name, told in (("alone", None), ("out", tell)):
-        infer_fleet(
-            layouts["files"],
-            systems_file,
-            tmp_path / name,
-            **SMALL,
-            workers=1 if told is None else 2,
-            tell=told,
-        )
+    infer_fleet(*given, tmp_path / "alone", **SMALL, workers=1)
+    infer_fleet(*given, tmp_path / "out", **SMALL, workers=2, tell=tell)
     assert len(killed) == 1
     assert contents(tmp_path / "out") == contents(tmp_path / "alone")
     assert multiprocessing.active_children() == []
@@ -149,17 +138,14 @@ def script(path: Path, *, guard: str = 'if __name__ == "__main__":', tell: str =
     return path
 
 
-def test_a_notebook_in_the_place_of_the_script_is_no_worker(monkeypatch):
-    started = ModuleType("__main__")  # multiprocessing knows the script by a second name
-    monkeypatch.setitem(sys.modules, "__mp_main__", started)
-    monkeypatch.setitem(sys.modules, "__main__", ModuleType("__main__"))
-    refuse_unguarded()
-
-
-def test_a_worker_that_imports_a_script_is_ended(monkeypatch):
+def test_a_worker_that_imports_a_script_is_ended_and_a_notebook_is_none(monkeypatch):
     monkeypatch.setitem(sys.modules, "__mp_main__", ModuleType("__mp_main__"))
     with pytest.raises(SystemExit):
         refuse_unguarded()
+    # multiprocessing knows the script by a second name
+    monkeypatch.setitem(sys.modules, "__mp_main__", ModuleType("__main__"))
+    monkeypatch.setitem(sys.modules, "__main__", ModuleType("__main__"))
+    refuse_unguarded()
 
 
 def test_a_script_without_a_guard_is_worked_on_by_itself(layouts, systems_file, tmp_path):

@@ -8,13 +8,11 @@ import duckdb
 import numpy as np
 import pandas as pd
 import pytest
-from fleet_folders import PLACES, estimates_of, refusals_of, write_systems
+from fleet_folders import PLACES, inferred, write_systems
 
 from sunveil.cli import main
-from sunveil.inference import infer_fleet
 from sunveil.inference.infer import infer
 
-NET = {"net": True}
 HOMES = ["a1", "a3"]
 
 
@@ -46,16 +44,14 @@ def homes_file(tmp_path_factory):
 def reference(signed, homes_file, tmp_path_factory):
     folder = tmp_path_factory.mktemp("net")
     signed.to_parquet(folder / "fleet.parquet", index=False)
-    infer_fleet(folder / "fleet.parquet", homes_file, folder / "out", **NET)
-    return folder / "out"
+    return inferred(folder / "fleet.parquet", homes_file, folder / "out", net=True)[0]
 
 
 def test_a_mixed_fleet_says_in_its_table_which_meters_are_net(
-    readings, signed, reference, tmp_path, monkeypatch
+    readings, signed, reference, run, tmp_path, monkeypatch
 ):
     others = readings[readings["system_id"] == "a2"]
     both = pd.concat([signed, others]).sort_values(["system_id", "time"])
-    both.to_parquet(tmp_path / "fleet.parquet", index=False)
     kinds = {"a1": "net", "a2": "generation", "a3": "net", "b1": "gas"}
     rows = [f"{name},{PLACES[name][0]},{PLACES[name][1]},{kind}" for name, kind in kinds.items()]
     (tmp_path / "s.csv").write_text("\n".join(["system_id,latitude,longitude,metering", *rows]))
@@ -63,16 +59,15 @@ def test_a_mixed_fleet_says_in_its_table_which_meters_are_net(
     monkeypatch.setattr(
         "sunveil.fleet.open._records_of", lambda paths, names, context: reviewed.extend(names) or ()
     )
-    infer_fleet(tmp_path / "fleet.parquet", tmp_path / "s.csv", tmp_path / "out", workers=1)
-    found = estimates_of(tmp_path / "out")
+    found, refused = run(both, tmp_path / "s.csv", workers=1)
     assert reviewed == []
     assert [name for name in found.index if found["household_load"][name] is not None] == HOMES
-    assert refusals_of(tmp_path / "out")["b1"][0] == "meter kind"
-    there = estimates_of(reference)
+    assert refused["b1"][0] == "meter kind"
     for name in HOMES:
-        assert found["surface_tilt"][name] == there["surface_tilt"][name]
+        assert found["surface_tilt"][name] == reference["surface_tilt"][name]
         assert (
-            found["household_load"][name]["exporting"] == there["household_load"][name]["exporting"]
+            found["household_load"][name]["exporting"]
+            == reference["household_load"][name]["exporting"]
         )
     summary = json.loads((tmp_path / "out" / "summary.json").read_text())
     assert summary["flags"]["net_meter"] == 2
@@ -87,7 +82,7 @@ def test_the_command_says_how_many_net_meters_there_are(signed, homes_file, tmp_
 
 
 def test_a_net_meter_of_a_fleet_is_inferred_as_one_alone_is(signed, reference):
-    found = estimates_of(reference).loc["a1"]
+    found = reference.loc["a1"]
     power = signed[signed["system_id"] == "a1"].set_index("time")["power_kw"].astype(float)
     latitude, longitude = PLACES["a1"]
     alone = infer(power, latitude=latitude, longitude=longitude, net=True).to_row()
@@ -101,7 +96,7 @@ def test_a_net_meter_of_a_fleet_is_inferred_as_one_alone_is(signed, reference):
 
 @pytest.mark.parametrize("layout", ["long", "months", "lists"])
 def test_two_columns_are_one_net_meter_in_every_layout(
-    layout, flows, homes_file, reference, tmp_path
+    layout, flows, homes_file, reference, run, tmp_path
 ):
     month = "month(make_timestamp(epoch_us(time)))"
     flat = "SELECT system_id, time, export_kw, import_kw"
@@ -119,8 +114,7 @@ def test_two_columns_are_one_net_meter_in_every_layout(
     with duckdb.connect() as base:
         base.register("flows", flows)
         base.execute(f"COPY ({sql}) TO '{tmp_path / path}' (FORMAT parquet{more})")
-    infer_fleet(tmp_path / path, homes_file, tmp_path / "out", workers=1)
-    found, there = estimates_of(tmp_path / "out"), estimates_of(reference)
+    found, there = run(tmp_path / path, homes_file, workers=1)[0], reference
     assert list(found.index) == HOMES
     np.testing.assert_allclose(found["surface_tilt"], there["surface_tilt"], atol=0.1)
     for name in HOMES:
@@ -133,7 +127,7 @@ def test_two_columns_are_one_net_meter_in_every_layout(
     ("columns", "lists"), [(["export_kw", "import_kw"], False), (["export_kw"], True)]
 )
 def test_generation_meters_among_net_ones_export_their_generation(
-    columns, lists, flows, readings, tmp_path
+    columns, lists, flows, readings, run, tmp_path
 ):
     """A simulated fleet is written so: what its table calls generation is read as generation."""
     gross = readings[readings["system_id"] == "a2"].assign(import_kw=np.float32(0.0))
@@ -141,12 +135,10 @@ def test_generation_meters_among_net_ones_export_their_generation(
     rows = rows[["system_id", "time", *columns]].sort_values(["system_id", "time"])
     if lists:
         rows = rows.groupby("system_id").agg(list).reset_index()
-    rows.to_parquet(tmp_path / "fleet.parquet", index=False)
     kinds = {"a1": "net", "a2": "generation", "a3": ""}
     table = [f"{name},{PLACES[name][0]},{PLACES[name][1]},{kind}" for name, kind in kinds.items()]
     (tmp_path / "s.csv").write_text("\n".join(["system_id,latitude,longitude,metering", *table]))
-    infer_fleet(tmp_path / "fleet.parquet", tmp_path / "s.csv", tmp_path / "out", workers=1)
-    found = estimates_of(tmp_path / "out")
+    found, _ = run(rows, tmp_path / "s.csv", workers=1)
     assert list(found.index) == ["a1", "a2", "a3"]
     assert ["net_meter" in found["flags"][name] for name in found.index] == [True, False, True]
     assert found["household_load"]["a2"] is None

@@ -34,30 +34,21 @@ def record(clear_power):
 
 
 @pytest.mark.parametrize("layout", LAYOUTS)
-def test_blocks_are_refused_where_readings_are_cleaned_one_by_one(layouts, systems_file, layout):
+def test_a_fleet_is_blocks_or_releases_of_the_same_systems(layouts, systems_file, layout):
     with opened(layouts[layout], systems_file, "each") as fleet:
         for one in (fleet, fleet.in_memory()):
             with pytest.raises(SunveilError, match="cleaning record"):
                 one.blocks(one.parts[0])
-
-
-@pytest.mark.parametrize("layout", LAYOUTS)
-def test_releases_are_refused_where_rules_look_at_whole_records(layouts, systems_file, layout):
+    records, blocks = set(), set()
     with opened(layouts[layout], systems_file, "record") as fleet:
         for one in (fleet, fleet.in_memory()):
             with pytest.raises(ParameterError, match="cleaning each"):
                 SystemsToRelease.of(one)
-
-
-@pytest.mark.parametrize("layout", LAYOUTS)
-def test_a_fleet_has_the_same_systems_as_records_and_as_blocks(layouts, systems_file, layout):
-    records, blocks = set(), set()
-    with opened(layouts[layout], systems_file, "record") as fleet:
         places = fleet.context.place
         for part in fleet.parts:
             for each in fleet.records(part):
-                number = None if isinstance(each, RefusedSystem) else each.number
-                records.add(places.get(each.system_id) if number is None else number)
+                refused = isinstance(each, RefusedSystem)
+                records.add(places.get(each.system_id) if refused else each.number)
             for each in fleet.blocks(part):
                 refused = isinstance(each, RefusedSystem)
                 blocks |= {places.get(each.system_id)} if refused else set(each.systems.tolist())

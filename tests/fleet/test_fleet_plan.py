@@ -1,12 +1,13 @@
 from __future__ import annotations
 
-import json
-import pickle
-from dataclasses import asdict, replace
+from dataclasses import replace
+from datetime import UTC, datetime
 from itertools import pairwise
 
 import numpy as np
 import pandas as pd
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 
 from sunveil.estimates.inference_options import InferOptions
@@ -18,8 +19,11 @@ from sunveil.fleet.file_layouts import (
     FleetSource,
     RowGroup,
     SourceFile,
+    files_together,
+    iter_file_systems,
     look_at,
 )
+from sunveil.fleet.open import plan_fleet
 from sunveil.fleet.run_plan import (
     IDENTITY,
     SKIES_KEPT,
@@ -31,7 +35,8 @@ from sunveil.fleet.run_plan import (
     run_settings,
 )
 from sunveil.fleet.systems_table import read_systems
-from sunveil.meters import MeterOptions
+from sunveil.meters import MeterOptions, RefusedSystem
+from sunveil.meters.record import UNREAD
 from sunveil.site import Site
 
 COLUMNS = Columns(FileLayout.LONG, "system_id", "time", "power_kw")
@@ -96,7 +101,7 @@ def test_a_cells_sky_is_that_of_the_middle_of_its_places(tmp_path):
 def test_small_files_are_taken_together_and_every_system_is_in_one_part(tmp_path):
     plan = plan_of(tmp_path, source_of(1000, 20), 1000)
     assert plan.bucket is None
-    assert sum(part.systems for part in plan.parts) == 1000
+    assert sum(len(part.cells) for part in plan.parts) <= 100 + len(plan.parts)
     assert sorted(part.systems for part in plan.parts) == [160, 280, 280, 280]
     files = [name for part in plan.parts for name in part.files]
     assert sorted(files) == sorted(set(files))
@@ -138,21 +143,6 @@ def test_large_files_are_cut_into_ranges_that_leave_nobody_out(tmp_path):
     assert sum(part.systems for part in plan.parts) == 4000
     ranges = sorted((part.low or "", part.high or "z") for part in plan.parts)
     assert all(before[1] == after[0] for before, after in pairwise(ranges))
-
-
-def test_parts_name_their_cells_and_neighbours_follow_each_other(tmp_path):
-    plan = plan_of(tmp_path, source_of(1000, 50), 1000)
-    firsts = [part.cells[0][:2] for part in plan.parts]
-    assert firsts == sorted(firsts)
-    assert sum(len(part.cells) for part in plan.parts) <= 100 + len(plan.parts)
-
-
-def test_a_part_is_plain_data_that_can_be_sent_and_written_down(tmp_path):
-    plan = plan_of(tmp_path, source_of(1000, 50), 1000)
-    for part in plan.parts:
-        assert pickle.loads(pickle.dumps(part)) == part
-        assert len(json.dumps(asdict(part))) < 4000
-    assert json.loads(json.dumps(plan.to_dict()))["fingerprint"] == plan.fingerprint
 
 
 def test_neighbours_that_lie_far_apart_are_brought_together_first(tmp_path):
@@ -200,19 +190,10 @@ def test_planning_looks_at_footers_alone(readings, systems_file, tmp_path):
     # without a single page left, everything that a plan needs is still there
     whole[4:-footer] = bytes(len(whole) - footer - 4)
     path.write_bytes(bytes(whole))
-    source = look_at(path, MeterOptions())
-    assert source.rows == len(readings)
-    systems = read_systems(systems_file)
-    ordering = find_order(source, systems)
-    assert ordering.order is FileOrder.SORTED
-    plan = make_plan(
-        source,
-        systems,
-        run_settings(MeterOptions(), InferOptions()),
-        ordering=ordering,
-        cells=find_cells(systems, 0.1),
-    )
-    assert plan.parts[0].systems == len(systems)
+    fleet = plan_fleet(path, systems_file, tmp_path, reading=MeterOptions(), workers=1)
+    source = fleet.context.job.source
+    assert (source.rows, fleet.parts[0].systems) == (len(readings), 6)
+    assert find_order(source, fleet.context.systems).order is FileOrder.SORTED
 
 
 @pytest.mark.parametrize(
@@ -249,3 +230,56 @@ def test_what_is_no_reading_is_not_looked_at(readings, systems_file, tmp_path):
     source = look_at(tmp_path, MeterOptions(), aside=aside)
     assert [file.name for file in source.files] == ["fleet.parquet"]
     assert source.unreadable == ()
+
+
+def write_times(path, times):
+    power = [0.0] * len(times)
+    pq.write_table(
+        pa.table({"system_id": ["a"] * len(times), "time": times, "power_kw": power}), path
+    )
+
+
+@pytest.mark.parametrize("unit", ["ms", "us", "ns"])
+@pytest.mark.parametrize("zone", [None, "UTC", "America/Denver"])
+def test_footers_tell_times_in_every_unit(unit, zone, tmp_path):
+    first, last = (datetime(2019, 3, day, 6, 30, tzinfo=UTC) for day in (1, 4))
+    micros = [int(when.timestamp()) * 1_000_000 for when in (first, last)]
+    times = pa.array(micros, pa.timestamp("us")).cast(pa.timestamp(unit))
+    write_times(tmp_path / "one.parquet", times.cast(pa.timestamp(unit, zone)) if zone else times)
+    source = look_at(tmp_path, MeterOptions())
+    assert source.columns.layout is FileLayout.LONG
+    assert source.files[0].span == tuple(micros)
+
+
+def test_times_beyond_any_calendar_tell_no_span(tmp_path):
+    write_times(tmp_path / "one.parquet", pa.array([0, 2**62], pa.timestamp("us")))
+    assert look_at(tmp_path, MeterOptions()).files[0].span is None
+
+
+def write(folder, name, systems):
+    path = folder / name
+    path.parent.mkdir(exist_ok=True)
+    rows = [f"{each},2024-06-01T{hour:02}:00Z,1.5" for each in systems for hour in range(5)]
+    path.write_text("\n".join(["system_id,time,power_kw", *rows]) + "\n")
+    return path
+
+
+def test_files_that_share_a_system_are_together(tmp_path):
+    shared = (("a", "b"), ("c",), ("d", "e"), ("b", "d"), ("f",), ("c", "g"))
+    paths = [write(tmp_path, f"{n}.csv", names) for n, names in enumerate(shared)]
+    assert files_together(paths, MeterOptions()) == [0, 1, 0, 0, 4, 1]
+    # those named after their systems are apart, unless their names are the same
+    names = ("2023/a.csv", "2023/b.csv", "2024/a.csv", "2024/c.csv")
+    paths = [write(tmp_path, name, [name[5]]) for name in names]
+    assert files_together(paths, MeterOptions()) == [0, 1, 0, 3]
+
+
+def test_what_cannot_be_read_is_refused_beside_the_others(tmp_path):
+    paths = [write(tmp_path, "1.csv", ["a"]), tmp_path / "2.csv", write(tmp_path, "3.csv", ["a"])]
+    paths[1].write_text("")
+    assert files_together(paths, MeterOptions()) == [0, 1, 0]
+    refused, found = iter_file_systems(paths, MeterOptions())
+    assert isinstance(refused, RefusedSystem)
+    assert (refused.system_id, refused.kind) == ("2", UNREAD)
+    name, raw, _ = found
+    assert (name, len(raw.values)) == ("a", 10)

@@ -1,13 +1,16 @@
 from __future__ import annotations
 
 import json
+from pathlib import Path
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
+from plot_makers import estimate_of, pair_of, tracker_of
 from sunveil.errors import ParameterError, SourceError
+from sunveil.estimates import Estimate, Flag
 from sunveil.estimates.read_write import (
     MOUNTS,
     RUN,
@@ -19,6 +22,7 @@ from sunveil.estimates.read_write import (
     trackers_of_column,
     unresolved_of_column,
 )
+from sunveil.inference.run_summary import fixed_planes, plane_kinds
 
 EAST = {"surface_azimuth": 92.0, "surface_tilt": 31.0, "share": 0.6}
 WEST = {"surface_azimuth": 271.0, "surface_tilt": 30.0, "share": 0.4}
@@ -29,6 +33,17 @@ def system(name: str, planes: object = None) -> dict[str, object]:
     return one if planes is None else {**one, "planes": planes}
 
 
+def write(path: Path, rows: list[dict[str, object]]) -> Path:
+    """Write estimates as JSON, or as Parquet with every column for all."""
+    if path.suffix == ".json":
+        rows = [row if len(row) > 1 else {**row, "error": "too little"} for row in rows]
+        path.write_text(json.dumps(rows))
+    else:
+        empty = dict.fromkeys([*system("a"), "planes", "tracker", "flags"])
+        pq.write_table(pa.Table.from_pylist([{**empty, **row} for row in rows]), path)
+    return path
+
+
 def listed(rows: FleetRows) -> list[tuple[int, float, float, float]]:
     planes = rows.planes
     columns = (planes.row, planes.surface_azimuth, planes.surface_tilt, planes.share)
@@ -37,16 +52,8 @@ def listed(rows: FleetRows) -> list[tuple[int, float, float, float]]:
 
 @pytest.mark.parametrize("kind", ["json", "parquet"])
 def test_each_system_gives_its_planes_with_shares_that_add_up_to_one(tmp_path, kind):
-    path = tmp_path / f"e.{kind}"
     rows = [system("a"), system("b", [EAST, WEST]), system("c", []), system("d", [EAST])]
-    if kind == "json":
-        path.write_text(json.dumps([*rows, {"system_id": "e", "error": "too little"}]))
-    else:
-        empty = dict.fromkeys(("surface_azimuth", "surface_tilt", "dc_capacity_kw"))
-        pq.write_table(
-            pa.Table.from_pylist([*map(_whole, rows), {"system_id": "e", **empty}]), path
-        )
-    found = read_fleet(path)
+    found = read_fleet(write(tmp_path / f"e.{kind}", [*rows, {"system_id": "e"}]))
     # a single plane and a tracker are told by the columns of the one plane
     assert listed(found)[:-1] == [
         (0, 180.0, 20.0, 1.0),
@@ -58,10 +65,6 @@ def test_each_system_gives_its_planes_with_shares_that_add_up_to_one(tmp_path, k
     assert np.isnan(found.planes.surface_azimuth[-1])
     assert found.planes.share[-1] == 1.0
     assert repr(found.planes) == "FleetPlanes(6 planes, private)"
-
-
-def _whole(row: dict[str, object]) -> dict[str, object]:
-    return {"planes": None, **row}
 
 
 @pytest.mark.parametrize(
@@ -119,14 +122,8 @@ def standing(rows: FleetRows) -> list[str]:
 
 @pytest.mark.parametrize("kind", ["json", "parquet"])
 def test_each_system_stands_on_one_thing(tmp_path, kind):
-    path = tmp_path / f"e.{kind}"
     rows = [{**system(str(place)), **told} for place, (told, _) in enumerate(STANDING)]
-    if kind == "json":
-        path.write_text(json.dumps(rows))
-    else:
-        lists = {"planes": None, "tracker": None, "flags": None}
-        pq.write_table(pa.Table.from_pylist([{**lists, **row} for row in rows]), path)
-    found = read_fleet(path)
+    found = read_fleet(write(tmp_path / f"e.{kind}", rows))
     assert standing(found) == [mount for _, mount in STANDING]
     kept = np.arange(len(rows)) % 2 == 1
     assert standing(found.kept(kept)) == [mount for _, mount in STANDING[1::2]]
@@ -178,13 +175,16 @@ def test_nonsense_in_a_system_of_a_json_file_changes_no_other(tmp_path, wrong):
     assert mounts[1:] == ["two planes", "tracker"]
 
 
-def test_columns_of_another_kind_name_no_tracker_and_no_flag():
+def test_columns_of_another_kind_name_no_tracker_no_flag_and_no_planes():
     for values in (["yes", "no"], [1.0, 0.0], [["not_one_fixed_plane"], []]):
         assert not trackers_of_column(pa.chunked_array([values])).any()
     for values in (["not_one_fixed_plane", ""], [[1.0], []], [True, False]):
         assert not unresolved_of_column(pa.chunked_array([values])).any()
     marked = pa.chunked_array([[True], [None, False]])
     assert trackers_of_column(marked).tolist() == [True, False, False]
+    for values in (["roof", "wall"], [["a"], []], [[{"side": "east"}], []]):
+        assert len(planes_of_column(pa.chunked_array([values]))) == 0
+    assert len(planes_of_column(pa.chunked_array([], pa.list_(pa.struct([]))))) == 0
 
 
 def test_some_systems_keep_their_own_planes():
@@ -197,12 +197,35 @@ def test_some_systems_keep_their_own_planes():
     assert listed(kept) == [(0, 9.0, 9.0, 1.0), (1, 3.0, 30.0, 0.5), (1, 4.0, 30.0, 0.5)]
 
 
-def test_a_column_of_another_kind_names_no_planes():
-    for values in (["roof", "wall"], [["a"], []], [[{"side": "east"}], []]):
-        assert len(planes_of_column(pa.chunked_array([values]))) == 0
-    assert len(planes_of_column(pa.chunked_array([], pa.list_(pa.struct([]))))) == 0
-
-
 def test_columns_of_unequal_length_are_refused():
     with pytest.raises(ParameterError, match="unequal"):
         FleetPlanes(np.zeros(1, dtype=np.int64))
+    with pytest.raises(ParameterError, match="unequal"):
+        FleetRows(("a",), np.zeros(2), np.zeros(1), np.zeros(1))
+
+
+def table(*estimates: Estimate) -> pa.Table:
+    """Estimates as parts of one row each, as a run leaves them."""
+    schema = pa.Table.from_pylist([pair_of().to_row(), tracker_of().to_row()]).schema
+    parts = [pa.Table.from_pylist([each.to_row()], schema=schema) for each in estimates]
+    return pa.concat_tables(parts)
+
+
+def test_systems_are_counted_by_what_their_modules_stand_on():
+    untold = estimate_of(flags=(Flag.CLIPPING, Flag.NOT_ONE_PLANE))
+    found = table(estimate_of(), pair_of(), untold, tracker_of(), estimate_of())
+    kinds = {kind: which.tolist() for kind, which in plane_kinds(found).items()}
+    assert kinds == {
+        "one": [True, False, False, False, True],
+        "two": [False, True, False, False, False],
+        "tracker": [False, False, False, True, False],
+        "unresolved": [False, False, True, False, False],
+    }
+
+
+def test_planes_count_by_their_shares_and_trackers_not_at_all():
+    found = table(estimate_of(), tracker_of(), pair_of())
+    planes = fixed_planes(found, plane_kinds(found)["tracker"])
+    assert planes.row.tolist() == [0, 2, 2]
+    assert planes.surface_azimuth.tolist() == [200.0, 92.0, 271.0]
+    assert planes.share.tolist() == [1.0, 0.6, 0.4]

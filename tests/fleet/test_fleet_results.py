@@ -12,7 +12,7 @@ import pytest
 from hypothesis import assume, example, given
 from hypothesis import strategies as st
 
-from sunveil.errors import ParameterError, SourceError
+from sunveil.errors import SourceError
 from sunveil.estimates import (
     Assumptions,
     Estimate,
@@ -29,7 +29,7 @@ from sunveil.estimates.estimates_table import ESTIMATES, KINDS, write_table
 from sunveil.estimates.flags_and_quality import flag_bits
 from sunveil.estimates.inference_options import InferOptions
 from sunveil.estimates.planes_and_intervals import ClockStep
-from sunveil.estimates.read_write import FleetRows, read_assumptions, read_fleet
+from sunveil.estimates.read_write import read_assumptions, read_fleet
 from sunveil.fleet.run_plan import run_settings
 from sunveil.fleet.systems_table import SystemTable
 from sunveil.inference.fleet_part import estimates_table
@@ -267,11 +267,6 @@ def test_json_csv_and_parquet_give_the_same_rows(tmp_path):
         assert each.dc_capacity_kw.tolist() == [5.0, 7.25]
         assert each.keys["feeder"].tolist() == ["F0", "F1"]
         assert repr(each) == "FleetRows(2 systems, private)"
-
-
-def test_columns_of_unequal_length_are_refused():
-    with pytest.raises(ParameterError, match="unequal"):
-        FleetRows(("a",), np.zeros(2), np.zeros(1), np.zeros(1))
 
 
 def test_what_a_run_assumed_is_read_from_what_it_wrote_of_itself(tmp_path):

@@ -108,39 +108,29 @@ def test_a_folder_with_other_things_in_it_is_left_alone(layouts, systems_file, t
 
 
 def test_two_runs_never_write_one_folder_at_once(layouts, systems_file, tmp_path):
+    given = layouts["files"], systems_file, tmp_path / "out"
+
     def nested(progress):
         with pytest.raises(ParameterError, match="another run"):
-            infer_fleet(layouts["files"], systems_file, tmp_path / "out", **SMALL)
+            infer_fleet(*given, **SMALL)
         raise Stopped
 
     with pytest.raises(Stopped):
         infer_fleet(
-            layouts["files"],
-            systems_file,
-            tmp_path / "out",
-            **SMALL,
-            workers=1,
-            tell=nested,
+            layouts["files"], systems_file, tmp_path / "out", **SMALL, workers=1, tell=nested
         )
 
 
-@pytest.mark.parametrize("finished", [False, True])
-def test_a_run_of_another_engine_is_not_taken_up(
-    finished, layouts, systems_file, tmp_path, monkeypatch
-):
-    out = tmp_path / "out"
-    given = layouts["files"], systems_file, out
-    if finished:
-        infer_fleet(*given, **SMALL)
-    else:
-        with pytest.raises(Stopped):
-            infer_fleet(*given, **SMALL, workers=1, tell=stop_after(2))
-    before = contents(out)
+def test_a_run_of_another_engine_is_not_taken_up(layouts, systems_file, tmp_path, monkeypatch):
+    given = layouts["files"], systems_file, tmp_path / "out"
+    with pytest.raises(Stopped):
+        infer_fleet(*given, **SMALL, workers=1, tell=stop_after(2))
+    before = contents(tmp_path / "out")
     for module in (run_plan, fleet_run):
         monkeypatch.setattr(module, "IDENTITY", (IDENTITY[0], "another"))
     with pytest.raises(ParameterError, match=r"another version of Sunveil \(.*option `restart`"):
         infer_fleet(*given, **SMALL)
-    assert contents(out) == before
+    assert contents(tmp_path / "out") == before
 
 
 def test_what_another_version_finished_is_neither_taken_up_nor_read(

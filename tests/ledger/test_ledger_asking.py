@@ -232,16 +232,6 @@ def test_of_two_answers_to_one_question_the_first_is_the_answer(d):
     assert (verdict.charges, verdict.answered, verdict.holds) == (2, 1, True)
 
 
-def test_repeated_exponential_releases_cost_their_rho(ledger):
-    ledger.create_dataset("d", Promise(System(), 1.0, 1e-6))
-    count = int(ledger.dataset("d").total / (0.1**2 / 8.0))
-    assert count > 10  # what adding up would have granted
-    many = [question(number, epsilon=0.1, mechanism="exponential") for number in range(count)]
-    ledger.ask_each("d", many, lambda _: 1)
-    with pytest.raises(BudgetExceeded):
-        ledger.charge("d", question(count, epsilon=0.1, mechanism="exponential"))
-
-
 # -- charges without an answer
 
 

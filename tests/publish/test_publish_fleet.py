@@ -12,7 +12,7 @@ from fleet_makers import KEYS, fleet, random_fleet
 from sunveil.errors import ParameterError, SourceError
 from sunveil.estimates.read_write import read_fleet
 from sunveil.ledger import Ledger, Promise
-from sunveil.privacy import ConcentratedGuarantee, Days, Guarantee, System
+from sunveil.privacy import Days, Guarantee, System
 from sunveil.publication import Publication
 from sunveil.publication.published_tables import Bins, Column, PublishedTable
 from sunveil.publish.fleet_tables import FleetTables, TableChoices, expected_tables, fleet_tables
@@ -110,24 +110,6 @@ def test_epsilon_goes_to_the_tables_that_are_bought_and_sums_come_with_them():
         return next(each.error for each in found if each.table == "sectors")
 
     assert error("counts") / error("sectors") == pytest.approx(36**0.5)
-
-
-def test_a_promise_with_delta_is_paid_in_rho_with_gaussian_noise():
-    rows = random_fleet(200)
-    asked = TableChoices(bins=BINS, epsilon=1.0)
-    found = fleet_tables(rows, asked, concentrated=True)
-    assert found.guarantee == ConcentratedGuarantee(System(), 0.5, "docs/proofs/counts.md")
-    assert found.mechanism.startswith("discrete Gaussian noise (counts, totals), the exponential")
-    many = expected_tables(asked, concentrated=True)
-    errors = {(each.table, each.value): each.error for each in many}
-    pure = {
-        (each.table, each.value): each.error
-        for each in expected_tables(TableChoices(bins=BINS, epsilon=1.0))
-    }
-    assert all(errors[each] < pure[each] for each in pure)
-    counts = next(table for table in found.tables if table.name == "counts")
-    # two cells move by one: √2 over √(2 · half of ρ = 1/2)
-    assert counts.rows[0][-1] == pytest.approx(2.0, abs=1e-3)
 
 
 def test_given_bounds_say_what_they_cut_off_as_far_as_classes_tell():

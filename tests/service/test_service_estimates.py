@@ -34,8 +34,8 @@ from sunveil.fleet.run_plan import run_settings
 from sunveil.meters import MeterOptions
 from sunveil.service import figures
 from sunveil.service.analyst.asking import net_sentence
-from sunveil.service.curator.estimates import system_report
 from sunveil.service.curator.results import EstimateFilter, FleetResults, csv_lines
+from sunveil.service.curator.system_report import system_report
 from sunveil.service.store.datasets import Served, add_served
 from sunveil.site import Plane
 

@@ -192,10 +192,6 @@ class FleetPlan:
     fingerprint: str  # A digest of everything that decides the result
     bucket: NDArray[np.int32] | None = None
 
-    def to_dict(self) -> dict[str, Any]:
-        """Return the plan as plain JSON types."""
-        return {"fingerprint": self.fingerprint, "parts": [asdict(part) for part in self.parts]}
-
 
 def make_plan(
     source: FleetSource,

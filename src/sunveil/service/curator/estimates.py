@@ -4,17 +4,16 @@ from __future__ import annotations
 
 import io
 from functools import cache
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated, Any
 
 import pyarrow.parquet as pq
 from fastapi import Depends, Query
 from starlette.requests import Request
 from starlette.responses import Response, StreamingResponse
 
-from sunveil.errors import MeterError, ParameterError, SourceError, SunveilError
-from sunveil.service.context import Problem, Service, service_of
-from sunveil.service.curator.datasets import cached_systems
-from sunveil.service.curator.inference import OUTPUT, dataset_view, parse_number, results_of
+from sunveil.errors import ParameterError
+from sunveil.service.context import Problem, service_of
+from sunveil.service.curator.inference import dataset_view, parse_number, results_of
 from sunveil.service.curator.results import (
     CAPACITY_EDGES_KW,
     COLUMNS,
@@ -29,11 +28,6 @@ from sunveil.service.curator.results import (
 from sunveil.service.figures import bars, plane_map, rose, system_map
 from sunveil.service.guarded_routes import curator_router
 from sunveil.service.page_rendering import render
-from sunveil.service.store.database import Served
-
-if TYPE_CHECKING:
-    from sunveil.meters.record import Record
-    from sunveil.site import Site
 
 router = curator_router()
 QueryText = Annotated[str, Query(max_length=200)]
@@ -82,54 +76,11 @@ def system(request: Request, name: str, system_id: QueryText = "") -> Response:
         raise Problem(404, "There is no such system in this dataset; look in the list.")
     values |= {"system_id": system_id, "row": row, "reason": reason, "meanings": meanings()}
     if row is not None:
+        # with plots, pvlib and the readers of meters, which take a while to load
+        from sunveil.service.curator.system_report import system_report
+
         values |= system_report(service_of(request), values["dataset"], row)
     return render(request, "curator/system.html", **values)
-
-
-def system_report(service: Service, served: Served, row: dict[str, Any]) -> dict[str, Any]:
-    """Return the report of a system, or its values alone and what is wrong with its readings."""
-    from sunveil.estimates.estimates_table import Estimate
-    from sunveil.estimates.read_write import read_assumptions
-    from sunveil.fleet.blocks import record_span
-    from sunveil.plots.html_report import Case, draw_case, headlines
-    from sunveil.weather import get_weather
-
-    found: dict[str, Any] = {"one": None, "headlines": [], "problem": ""}
-    try:
-        folder = served.path(service.settings.datasets)
-        estimate = Estimate.from_row(row, read_assumptions(folder / OUTPUT))
-        found["headlines"] = headlines(estimate)
-        record, site = _read_one(service, served, estimate.system_id)
-        weather = get_weather("clearsky", site, *record_span(record))
-        found["one"] = draw_case(Case(None, record, weather, estimate), cache=None)
-    except SunveilError as error:
-        found["problem"] = str(error)
-    return found
-
-
-def _read_one(service: Service, served: Served, system_id: str) -> tuple[Record, Site]:
-    """Return the readings of one system of a fleet, and where it is."""
-    from sunveil.fleet.file_layouts import look_at
-    from sunveil.fleet.open import some_records
-    from sunveil.meters.record import RefusedSystem
-    from sunveil.service.upload_checks import meter_options
-    from sunveil.site import Site
-
-    datasets = service.settings.datasets
-    table = served.path(datasets, str(served.extra["systems_table"]))
-    options = meter_options(served)
-    systems = cached_systems(table, options)
-    if system_id not in systems.numbers:
-        raise SourceError("this system is not in the table of systems any more")
-    source = look_at(served.path(datasets, str(served.meters)), options, aside=[table])
-    paths = source.paths(file.name for file in source.files)
-    some = some_records(paths, source.columns, systems, [system_id], options=options)
-    found = next((each for name, each in some if name is not None), None)
-    if found is None:
-        raise MeterError("the readings of this system are not there any more")
-    if isinstance(found, RefusedSystem):
-        raise MeterError(found.reason)
-    return found, Site(*systems.place(systems.numbers[system_id]))
 
 
 @cache
