@@ -43,11 +43,7 @@ def test_a_grid_that_cannot_be_is_refused_by_name():
         plane_grid(10.0, 10.0, highest_tilt=120.0)
     for azimuths, tilts, words in (
         ([], [], "at least one"),
-        (
-            [0.0, 0.0],
-            [0.0] * 3,
-            "need one value for each candidate",
-        ),
+        ([0.0, 0.0], [0.0] * 3, "need one value for each candidate"),
         ([0.0], [-0.1], "between 0 and 90"),
         ([0.0], [90.1], "between 0 and 90"),
         ([math.nan], [10.0], "finite"),

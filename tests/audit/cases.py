@@ -57,15 +57,7 @@ from audit.formats import (
     systems_table,
     text_table,
 )
-from audit.outcomes import (
-    Rule,
-    anything,
-    counted,
-    each_near,
-    many_near,
-    most_near,
-    total_within,
-)
+from audit.outcomes import Rule, anything, counted, each_near, many_near, most_near, total_within
 from audit.service import AuditedService, served_inference, served_systems, served_tables
 from sunveil.publication.published_tables import UNKNOWN
 

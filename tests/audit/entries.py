@@ -245,12 +245,7 @@ def command_release(
 
 
 def publish_systems(
-    place: Workplace,
-    *,
-    unit: str,
-    epsilon: float,
-    fleet: bool = False,
-    options: Told | None = None,
+    place: Workplace, *, unit: str, epsilon: float, fleet: bool = False, options: Told | None = None
 ) -> Entry:
     """Return ``sunveil publish system``, with the folder that it writes."""
 

@@ -191,12 +191,7 @@ def make_setting(
 
 
 def neighbour_pairs(
-    setting: Setting,
-    unit: Unit,
-    *,
-    pairs: int,
-    seed: int = 1,
-    among: Mask | None = None,
+    setting: Setting, unit: Unit, *, pairs: int, seed: int = 1, among: Mask | None = None
 ) -> Iterator[tuple[Record, Record]]:
     """Yield records with neighbours of them, many neighbours of one record after another.
 

@@ -49,10 +49,7 @@ class AuditedService:
 
     def ask(self, path: str, question: Mapping[str, Any], *, token: str) -> requests.Response:
         """Post an analyst's question."""
-        headers = {
-            "Authorization": f"Bearer {token}",
-            "Idempotency-Key": secrets.token_hex(16),
-        }
+        headers = {"Authorization": f"Bearer {token}", "Idempotency-Key": secrets.token_hex(16)}
         return requests.post(
             f"{self.base}{path}", json=dict(question), headers=headers, timeout=_PATIENCE
         )

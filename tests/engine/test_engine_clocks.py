@@ -102,11 +102,7 @@ def test_half_of_half_an_hour_is_told_where_nobody_said_what_stamps_name(denver,
     late = early.moved(900)
     power = power_of(190.0, 30.0, step_minutes=30)
     right = rows_of([power], early)
-    for grid, known, offset in (
-        (early, False, 0.0),
-        (late, False, 15.0),
-        (late, True, 0.0),
-    ):
+    for grid, known, offset in ((early, False, 0.0), (late, False, 15.0), (late, True, 0.0)):
         # read as the starts of intervals, stamps that name their middles are a quarter late
         found = infer_generation(right, make_sky_table(denver.site, grid), label_known=known)
         assert found.clock_offset_minutes[0] == offset

@@ -26,13 +26,7 @@ from sunveil.privacy.discrete_noise import Sensitivity, Spending
 from sunveil.privacy.mechanisms import Exponential
 from sunveil.publication import write_publication
 from sunveil.publication.published_tables import MARGINS, PARTS, Bins
-from sunveil.publish.fleet_tables import (
-    LABELS,
-    TableChoices,
-    buy,
-    fleet_tables,
-    mount_counts,
-)
+from sunveil.publish.fleet_tables import LABELS, TableChoices, buy, fleet_tables, mount_counts
 from sunveil.publish.noisy_counts import (
     SENSITIVITY,
     agreed_counts,

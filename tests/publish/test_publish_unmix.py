@@ -6,12 +6,7 @@ import numpy as np
 import pytest
 
 from sunveil.errors import ParameterError
-from sunveil.power.from_system_rows import (
-    channel,
-    places_of,
-    seen_shares,
-    window_of,
-)
+from sunveil.power.from_system_rows import channel, places_of, seen_shares, window_of
 from sunveil.privacy.mechanisms import Axis, Placement
 from sunveil.privacy.two_level_window import Window
 from sunveil.publication.published_tables import Column, PublishedTable

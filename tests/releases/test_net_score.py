@@ -16,12 +16,7 @@ from sunveil.releases import Choices
 from sunveil.releases.candidate_frame import ReleaseFrame, frame_of
 from sunveil.releases.release import release
 from sunveil.releases.score_kernels import Capacities
-from sunveil.releases.scores import (
-    count_score,
-    net_score,
-    placement,
-    unit_score,
-)
+from sunveil.releases.scores import count_score, net_score, placement, unit_score
 from sunveil.site import Site
 from sunveil.weather import Weather, clearsky
 

@@ -30,9 +30,7 @@ from sunveil.service.passwords_and_tokens import (
     read_token,
 )
 from sunveil.service.settings import Rates, ServiceSettings, limit_key, mapped, parse_network
-from sunveil.service.store.accounts import (
-    revoke_token,
-)
+from sunveil.service.store.accounts import revoke_token
 from sunveil.service.store.database import Store
 
 SECRET = "s" * 43

@@ -31,10 +31,7 @@ from sunveil.ledger.promises import SystemHome
 from sunveil.privacy import Days, Guarantee, Readings, System
 from sunveil.privacy.guarantees import from_nano, unit_name
 from sunveil.publish.publisher import read_households
-from sunveil.service.curator.promise_errors import (
-    answer_errors,
-    system_curves,
-)
+from sunveil.service.curator.promise_errors import answer_errors, system_curves
 from sunveil.service.curator.promises import as_csv, describe_entry, parse_promise
 from sunveil.service.promise_text import promise_sentences
 from sunveil.service.store.datasets import add_served

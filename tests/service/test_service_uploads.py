@@ -295,11 +295,7 @@ def test_a_table_of_ten_million_rows_is_refused_by_what_its_footer_says(came, in
     with pytest.raises(UploadTooLarge, match=r"10,000,000 rows.*1,000,000.*reading\.systems"):
         took_in(received(came, sent, CSV), into)
     with pytest.raises(UploadTooLarge, match=r"3 columns, and at most 2.*reading\.columns"):
-        took_in(
-            received(came, sent, CSV),
-            new_folder(),
-            limits=ReadingLimits(columns=2),
-        )
+        took_in(received(came, sent, CSV), new_folder(), limits=ReadingLimits(columns=2))
     with pytest.raises(UploadTooLarge, match=r"10,000,000 rows of readings.*reading\.readings"):
         check_rows([came / "s.parquet"], limits=ReadingLimits(readings=9_999_999))
 

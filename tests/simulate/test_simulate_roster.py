@@ -248,11 +248,7 @@ def metered(rates, *, gone=slice(0)):
     power = np.full((CELL_OUTAGES.systems, HOURS), 5.0, dtype=np.float32)
     power[:, gone] = np.nan
     add_meter_faults(
-        power,
-        drawn_outages(rates),
-        rates,
-        interval_minutes=60,
-        rng=np.random.default_rng(3),
+        power, drawn_outages(rates), rates, interval_minutes=60, rng=np.random.default_rng(3)
     )
     return power
 

@@ -67,8 +67,7 @@ def test_clear_instants_are_ineichens_own():
     oracle = pvlib.clearsky.ineichen(
         sky.zenith[up],
         pvlib.atmosphere.get_absolute_airmass(
-            pvlib.atmosphere.get_relative_airmass(sky.zenith[up]),
-            pvlib.atmosphere.alt2pres(1795.0),
+            pvlib.atmosphere.get_relative_airmass(sky.zenith[up]), pvlib.atmosphere.alt2pres(1795.0)
         ),
         3.0,
         altitude=1795.0,

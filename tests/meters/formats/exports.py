@@ -94,13 +94,13 @@ EXPORTS = {
     "liander": _dutch(
         "EAN;Datum en tijd van;Datum en tijd tot;Levering laag (kWh);Levering normaal (kWh);"
         "Teruglevering laag (kWh);Teruglevering normaal (kWh)\n"
-        "8716;{t:%d-%m-%Y %H:%M};{end:%d-%m-%Y %H:%M};0,0;{taken_kwh:.4c};{given_kwh:.4c};0,0",
+        "8716;{t:%d-%m-%Y %H:%M};{end:%d-%m-%Y %H:%M};0,0;{taken_kwh:.4c};{given_kwh:.4c};0,0"
     ),
     # what is given to the grid may have a minus
     "slimmemeterportal": _dutch(
         "Tijdstip;levering normaaltarief [kWh];levering laagtarief [kWh];"
         "teruglevering normaaltarief [kWh];teruglevering laagtarief [kWh]\n"
-        "{t:%Y-%m-%d %H:%M:%S};{taken_kwh:.4c};0,0;-{given_kwh:.4c};0,0",
+        "{t:%Y-%m-%d %H:%M:%S};{taken_kwh:.4c};0,0;-{given_kwh:.4c};0,0"
     ),
     "nextenergy": text(
         *("nextenergy.csv", "munich", 60),
@@ -143,12 +143,11 @@ EXPORTS = {
         **_user(BERLIN, DECIMAL, zone=False),
     ),
     "grid operator, from and to": _german(
-        "Datum von;Datum bis;Wert (kWh);Status\n"
-        "{t:%d.%m.%Y %H:%M};{end:%d.%m.%Y %H:%M};{kwh:.4c};W",
+        "Datum von;Datum bis;Wert (kWh);Status\n{t:%d.%m.%Y %H:%M};{end:%d.%m.%Y %H:%M};{kwh:.4c};W"
     ),
     "grid operator, unit above the header": _german(
         "Zählpunkt;DE000123\nEinheit;kWh\nDatum;Uhrzeit von;Uhrzeit bis;Wert\n"
-        "{t:%d.%m.%Y;%H:%M};{end:%H:%M};{kwh:.4c}",
+        "{t:%d.%m.%Y;%H:%M};{end:%H:%M};{kwh:.4c}"
     ),
     # the number of a register may name the energy of each interval
     "grid operator, numbers of registers": _german(
@@ -205,8 +204,7 @@ EXPORTS = {
         **_user(MADRID, {**DECIMAL, "power_unit": "kWh"}, zone=False),
     ),
     "tibber, JSON": answer(
-        *("tibber.json", "munich", 60, _nodes),
-        **_user(MADRID, {"power_unit": "kWh"}, zone=False),
+        *("tibber.json", "munich", 60, _nodes), **_user(MADRID, {"power_unit": "kWh"}, zone=False)
     ),
     "edison": text(
         *("sce.csv", "munich", 15),

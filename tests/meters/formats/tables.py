@@ -21,19 +21,7 @@ import pyarrow as pa
 import pyarrow.feather as feather
 
 from .plant import KnownPlant
-from .sample import (
-    Reading,
-    Rows,
-    Writer,
-    answer,
-    book,
-    by_day,
-    comma,
-    having,
-    lined,
-    made,
-    text,
-)
+from .sample import Reading, Rows, Writer, answer, book, by_day, comma, having, lined, made, text
 
 # Other wrappings.
 QUARTERS = {"interval_minutes": 15}
