@@ -11,6 +11,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from axe_playwright_python.sync_playwright import Axe
+from playwright.sync_api import sync_playwright
 
 from plot_makers import (
     EAST,
@@ -33,6 +35,7 @@ from sunveil.plots.html_report import (
     clock_words,
     facts,
     render_fleet_page,
+    render_report,
     summary,
     worth_drawing,
     write_fleet_page,
@@ -352,3 +355,46 @@ def test_the_area_of_a_petal_is_a_count_and_every_petal_is_within_the_rings(coun
     heights = [patch.get_height() for patch in ax.patches]
     assert [height**2 for height in heights] == pytest.approx(counts)
     assert max(heights) <= ax.get_rmax()
+
+
+CHROMIUM = "/usr/bin/chromium"
+
+
+def report() -> str:
+    record, weather = sunny()
+    estimate = estimate_of(flags=(Flag.LABEL_UNKNOWN,))
+    return render_report([Case(None, record, weather, estimate)], title="What the meters say")
+
+
+def notebook() -> str:
+    cells = estimate_of()._repr_html_() + pair_of()._repr_html_()
+    style = "<style>:root{color-scheme:light dark}body{font-family:sans-serif}</style>"
+    head = f"<head><meta charset='utf-8'><title>A notebook</title>{style}</head>"
+    return f"<!doctype html><html lang='en'>{head}<body><main><h1>Cells</h1>{cells}</main></body>"
+
+
+@pytest.fixture(scope="module")
+def pages(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
+    folder = tmp_path_factory.mktemp("pages")
+    texts = {"report": report(), "fleet": render_fleet_page(SUMMARY, RUN), "notebook": notebook()}
+    for name, text in texts.items():
+        (folder / f"{name}.html").write_text(text, encoding="utf-8")
+    return {name: folder / f"{name}.html" for name in texts}
+
+
+def test_nothing_serious_is_wrong_with_the_pages_in_light_or_dark(pages):
+    with sync_playwright() as playwright:
+        browser = playwright.chromium.launch(executable_path=CHROMIUM, args=["--no-sandbox"])
+        found = []
+        for scheme in ("light", "dark"):
+            context = browser.new_context(color_scheme=scheme)
+            for name, path in pages.items():
+                page = context.new_page()
+                page.goto(path.as_uri())
+                found += [
+                    (name, scheme, each["id"], each["nodes"][0]["html"][:200])
+                    for each in Axe().run(page).response["violations"]
+                    if each["impact"] in ("serious", "critical")
+                ]
+        browser.close()
+    assert found == []

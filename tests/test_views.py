@@ -5,7 +5,6 @@ from __future__ import annotations
 import copy
 import json
 import pickle
-from html.parser import HTMLParser
 
 import numpy as np
 import pytest
@@ -19,29 +18,19 @@ from sunveil.estimates import Assumptions
 from sunveil.estimates.estimates_table import EstimateSource
 from sunveil.site import Losses, Mount
 from sunveil.weather import clearsky
+from test_report import Page
 
 # pvlib's own use of what pandas is going to rename
 pytestmark = pytest.mark.filterwarnings("ignore:DatetimeIndex.dayofyear is deprecated")
-
-
-class Tags(HTMLParser):
-    """The tags of a page."""
-
-    def __init__(self, text: str) -> None:
-        super().__init__()
-        self.names: list[str] = []
-        self.feed(text)
-
-    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
-        self.names.append(tag)
-        assert not any(name.startswith("on") for name, _ in attrs)
 
 
 @pytest.mark.parametrize("make", [estimate_of, pair_of, tracker_of, net_of])
 def test_a_notebook_shows_a_table_of_text(make):
     page = make()._repr_html_()
     allowed = {"table", "caption", "tbody", "tr", "th", "td", "small", "br"}
-    assert {"table", "td"} <= set(Tags(page).names) <= allowed
+    tags = Page(page).tags
+    assert {"table", "td"} <= {tag for tag, _ in tags} <= allowed
+    assert not any(name.startswith("on") for _, own in tags for name in own)
     assert "5.00 kW" in page
     page = make(system_id="<script>roof</script>")._repr_html_()
     assert "script" not in Tags(page).names

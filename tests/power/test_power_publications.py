@@ -1,12 +1,15 @@
 from __future__ import annotations
 
+import json
+import subprocess
+import sys
 from dataclasses import asdict, replace
 
 import numpy as np
 import pandas as pd
 import pytest
 
-from sunveil import Site
+from sunveil import Site, example_publication
 from sunveil.cli import main
 from sunveil.errors import ParameterError, SourceError
 from sunveil.estimates.read_write import FleetRows
@@ -14,15 +17,21 @@ from sunveil.example_publication import example_tables
 from sunveil.power.compute_power import fleet_power as power
 from sunveil.power.from_system_rows import (
     RowErrors,
+    channel,
     lossy_mixture,
     moved_rows,
+    places_of,
     row_grid,
     row_law,
+    seen_shares,
     unmixed,
+    window_of,
 )
 from sunveil.power.from_tables import margin_matrix, mixture_of
 from sunveil.power.posterior import CellGrid, Observation, ObservedTotal, cell_prior, draw_cells
 from sunveil.privacy.discrete_noise import Spending
+from sunveil.privacy.mechanisms import Axis, Placement
+from sunveil.privacy.two_level_window import Window
 from sunveil.publication import write_publication
 from sunveil.publication.publication_folder import (
     PublishedFleet,
@@ -30,10 +39,12 @@ from sunveil.publication.publication_folder import (
     published_fleet,
     read_publication,
 )
-from sunveil.publication.published_tables import Bins
+from sunveil.publication.published_tables import Bins, Column, PublishedTable
 from sunveil.publish.fit_synthetic import noisy_counts
 from sunveil.publish.fleet_tables import TableChoices, fleet_tables
 from sunveil.publish.synthetic_table import bins_of_rows, draw_counts
+from sunveil.releases import Choices
+from sunveil.releases.score_kernels import Capacities
 
 SITE = Site(39.74, -105.17)
 DAY = {"start": "2023-06-20T06:00", "end": "2023-06-21T06:00"}
@@ -252,3 +263,93 @@ def test_a_publication_that_does_not_state_its_choices_is_refused():
     less = {key: value for key, value in made.public.items() if key != "largest_kw"}
     with pytest.raises(ParameterError, match="has no largest_kw; give its folder as it was"):
         power(replace(made, public=less), Site(39.7, -105.0), start="2023-06-20", end="2023-06-21")
+
+
+FORBIDDEN = ("meters", "fleet", "estimates", "engine", "inference", "releases", "publish", "ledger")
+COMPUTE = """
+import sunveil
+site = sunveil.Site(39.74, -105.17)
+day = sunveil.fleet_power(sys.argv[1], site, start="2023-06-21", end="2023-06-22", draws=20)
+assert day.power_kw.max() > 0.0
+"""
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory):
+    target = tmp_path_factory.mktemp("power") / "published"
+    write_publication(target, example_publication.example_tables(60))
+    return target
+
+
+@pytest.mark.parametrize("steps", ["import sunveil.power", COMPUTE])
+def test_power_loads_publications_alone(folder, steps):
+    program = f"import json, sys\n{steps}\nprint(json.dumps(sorted(sys.modules)))"
+    done = subprocess.run(
+        [sys.executable, "-c", program, str(folder)], capture_output=True, text=True, check=True
+    )
+    loaded = json.loads(done.stdout)
+    private = [name for name in loaded if name.split(".")[:1] == ["sunveil"] and
+               name.split(".")[1:2] and name.split(".")[1] in FORBIDDEN]  # fmt: skip
+    assert private == []
+    assert not {"numba", "sqlalchemy", "opendp", "matplotlib"} & set(loaded)
+    assert "sunveil.power" in loaded
+
+
+AXES = (Axis(24, 15.0, wraps=True), Axis(10, 10.0), Axis(12, 0.25))
+WINDOW = Window(4.0, AXES, 105)
+NAMES = ("surface_azimuth", "surface_tilt", "dc_capacity_kw")
+
+
+def test_the_channel_is_the_windows_own_where_every_value_is_a_cell():
+    small = Window(1.3, (Axis(6, wraps=True), Axis(4), Axis(3)), 17)
+    found = channel(small)
+    for number, place in enumerate(np.ndindex(6, 4, 3)):
+        law = small.probabilities(Placement(place, small.axes))
+        assert found[:, number] == pytest.approx(law.ravel(), rel=1e-12)
+
+
+def test_the_channel_of_cells_counts_what_the_window_holds_in_each():
+    found = channel(WINDOW)
+    cells = (12, 10, 12)  # of 24, 10 and 12 values
+    assert found.shape == (1440, 1440)
+    assert found.sum(axis=0) == pytest.approx(1.0)
+    for at in ((0, 0, 0), (7, 3, 5), (11, 9, 11)):
+        place = (2 * at[0], at[1], at[2])  # the middle of two values is the first
+        law = WINDOW.probabilities(Placement(place, AXES)).reshape(12, 2, 10, 12).sum(axis=1)
+        column = np.ravel_multi_index(at, cells)
+        assert found[:, column] == pytest.approx(law.ravel(), rel=1e-9)
+
+
+@pytest.fixture(scope="module")
+def published() -> tuple[np.ndarray, PublishedTable, dict]:
+    """Return fifty places, the rows published of them, and the public choices."""
+    choices = Choices(capacities=Capacities(1.0, 30.0, 0.05))
+    window = choices.window(4.0)
+    public = {"choices": choices.to_dict(), "epsilon": 4.0, "window_candidates": window.inside}
+    assert window_of(public) == window
+    places = np.random.default_rng(0).integers([axis.size for axis in window.axes], size=(50, 3))
+    azimuth, tilt, logs = (
+        axis.step * place for axis, place in zip(window.axes, places.T, strict=True)
+    )
+    columns = tuple(Column(name, "number", "") for name in NAMES)
+    rows = zip(azimuth.tolist(), tilt.tolist(), np.exp(logs).tolist(), strict=True)
+    return places, PublishedTable("systems", "", columns, tuple(rows)), public
+
+
+def test_published_rows_are_taken_back_to_their_places(published):
+    places, table, public = published
+    np.testing.assert_array_equal(places_of(table, public), places)
+
+
+def test_what_is_no_release_of_whole_systems_is_refused(published):
+    _, table, public = published
+    with pytest.raises(ParameterError, match="no window"):
+        places_of(table, {"choices": public["choices"], "epsilon": 1.0})
+    small = replace(table, rows=((400.0, 20.0, 5.0),))
+    with pytest.raises(ParameterError, match="outside the axes"):
+        seen_shares(small, public)
+    with pytest.raises(ParameterError, match="one row of places"):
+        seen_shares(replace(table, rows=()), public)
+    boxes = {name: each for name, each in public.items() if name != "window_candidates"}
+    with pytest.raises(ParameterError, match="no window"):  # a window of another shape
+        places_of(table, {**boxes, "window_widths": [3, 3, 3]})
