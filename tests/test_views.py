@@ -33,7 +33,7 @@ def test_a_notebook_shows_a_table_of_text(make):
     assert not any(name.startswith("on") for _, own in tags for name in own)
     assert "5.00 kW" in page
     page = make(system_id="<script>roof</script>")._repr_html_()
-    assert "script" not in Tags(page).names
+    assert "script" not in dict(Page(page).tags)
     assert "&lt;script&gt;roof" in page
 
 
